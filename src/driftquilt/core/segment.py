@@ -1,0 +1,119 @@
+"""A segment is a run of labelled rows that share one concept; the history is all past ones.
+
+Rows are held as arrays whose first axis counts rows. Labels are class codes `0 … C-1`,
+weights are positive and multiply a row's loss. Names are whatever the caller uses to tell
+segments apart: months, integers, dates.
+
+    X       (n, ...)  rows, C-contiguous; float32 for tables
+    y       (n,)      class codes, int64
+    weight  (n,)      float32
+
+Paper: "Data Segments" and "Problem Definition" (the split of the current segment).
+
+>>> import numpy as np
+>>> X = np.arange(12, dtype=np.float32).reshape(6, 2)
+>>> y, codes = np.array([0, 1, 0, 1, 0, 1]), np.array([0, 0, 1, 1, 1, 1])
+>>> history, current = cut(X, y, codes, ["may", "june"])
+>>> [s.name for s in history], current.name, len(current)
+(['may'], 'june', 4)
+>>> [(len(train), len(validation)) for train, validation in folds(current, 1)]
+[(2, 2)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.errors import InputError
+
+__all__ = ["History", "Segment", "count_classes", "cut", "folds", "join"]
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Labelled rows that belong together in time."""
+
+    name: Hashable
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    weight: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Segment:
+        """Some of the rows, under the same name."""
+        return Segment(self.name, self.X[rows], self.y[rows], self.weight[rows])
+
+
+History: TypeAlias = Sequence[Segment]
+
+
+def count_classes(history: History, current: Segment) -> int:
+    """Number of classes, from the highest code that any row has."""
+    return 1 + max(int(segment.y.max()) for segment in (*history, current))
+
+
+def cut(
+    X: NDArray[Any],
+    y: NDArray[np.int64],
+    codes: NDArray[np.intp],
+    names: Sequence[Hashable],
+    weight: NDArray[np.float32] | None = None,
+) -> tuple[list[Segment], Segment]:
+    """Rows to segments: `codes[i]` says which of `names` row i belongs to.
+
+    Rows of a segment keep their order and need not be neighbours. The last name is the
+    current segment.
+    """
+    if weight is None:
+        weight = np.ones(len(y), dtype=np.float32)
+    if np.any(np.diff(codes) < 0):
+        order = np.argsort(codes, kind="stable")
+        X, y, weight, codes = X[order], y[order], weight[order], codes[order]
+    ends = np.searchsorted(codes, np.arange(len(names)), side="right")
+    whole = Segment("", X, y, weight)
+    starts = [0, *ends[:-1]]
+    segments = [
+        Segment(name, part.X, part.y, part.weight)
+        for name, start, end in zip(names, starts, ends, strict=True)
+        for part in [whole.take(slice(start, end))]
+    ]
+    return segments[:-1], segments[-1]
+
+
+def join(segments: Sequence[Segment]) -> Segment:
+    """All rows of the segments, in order, under the name of the last."""
+    return Segment(
+        segments[-1].name,
+        np.concatenate([segment.X for segment in segments]),
+        np.concatenate([segment.y for segment in segments]),
+        np.concatenate([segment.weight for segment in segments]),
+    )
+
+
+def folds(current: Segment, n_folds: int) -> list[tuple[Segment, Segment]]:
+    """Training and validation parts of the current segment, one pair per fold.
+
+    One fold is the paper's split: the first half (rounded down) trains, the rest validates.
+    With k > 1 folds the rows of each class are dealt out in turn to k parts, and each part
+    validates once while the others train.
+    """
+    n_parts = max(n_folds, 2)
+    if len(current) < n_parts:
+        raise InputError(
+            f"the current segment {current.name!r} has {len(current)} row(s), but it takes at "
+            f"least {n_parts} to split it for training and validation (n_folds={n_folds}); wait "
+            "for more labelled rows, or let it begin earlier"
+        )
+    if n_folds == 1:
+        middle = len(current) // 2
+        return [(current.take(slice(None, middle)), current.take(slice(middle, None)))]
+    part = np.empty(len(current), dtype=np.intp)
+    part[np.argsort(current.y, kind="stable")] = np.arange(len(current)) % n_folds
+    return [(current.take(part != k), current.take(part == k)) for k in range(n_folds)]

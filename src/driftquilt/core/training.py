@@ -1,0 +1,145 @@
+"""Algorithm 1: score the past, select, train one epoch, stop early.
+
+A `Run` is one training in progress. It is driven from outside, so that a search can look at
+the scores before it decides, and fork a run where two bounds part:
+
+    score    both scores of every past segment under the model as it is now
+    advance  one epoch on the selected segments and the current one, then validation
+
+`train` is the plain loop over the two for one bound. Nothing is random but the order of rows,
+which follows from `Task.seed` and the number of the epoch; a fork therefore goes on
+exactly as the run it came from would have.
+
+Paper: Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.core.scores import disparity, gain
+from driftquilt.core.segment import History, Segment
+from driftquilt.core.selection import Rule, Scores
+from driftquilt.core.stopping import EarlyStopping, Plateau
+
+__all__ = ["Epoch", "Run", "Task", "Trainable", "train"]
+
+
+class Trainable(Protocol):
+    """What Algorithm 1 asks of the model it trains."""
+
+    def head_gradients(
+        self, segments: Sequence[Segment]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean head gradient (S, C·(H+1)) and mean cross-entropy (S,) of each segment."""
+
+    def train_epoch(
+        self, segments: Sequence[Segment], rng: np.random.Generator, rate: float
+    ) -> None:
+        """Train once on every row of the segments, in the order `rng.permutation(n_rows)`.
+
+        Rows are numbered through the segments as they are given; the order is the first thing
+        drawn from `rng`. `rate` multiplies the model's own learning rate.
+        """
+
+    def copy(self) -> Self:
+        """An independent model that would go on training exactly as this one."""
+
+
+M = TypeVar("M", bound=Trainable)
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What happened in one epoch: the scores it began with, the loss it ended with."""
+
+    scores: Scores
+    selected: NDArray[np.bool_]
+    validation_loss: float
+    n_rows: int
+    rate: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """What stays the same while a model is trained."""
+
+    history: History
+    current: Segment
+    validation: Segment
+    rule: Rule = field(default_factory=Rule)
+    max_epochs: int = 2000
+    patience: int = 10
+    seed: int = 0
+
+
+class Run(Generic[M]):
+    """One training in progress; `best` is the model of the epoch with the lowest loss."""
+
+    def __init__(self, task: Task, model: M) -> None:
+        self.task = task
+        self.model = model
+        self.best = model
+        self.best_loss = math.inf
+        self.epochs: list[Epoch] = []
+        self._stopping = EarlyStopping(patience=task.patience)
+        self._plateau = Plateau(patience=task.patience)
+        self._scores: Scores | None = None
+        self._present, _ = self._validate()
+
+    @property
+    def finished(self) -> bool:
+        return self._stopping.over or len(self.epochs) >= self.task.max_epochs
+
+    def score(self) -> Scores:
+        """Both scores of every past segment; computed once per epoch."""
+        if self._scores is None:
+            gradients, _ = self.model.head_gradients(self.task.history)
+            self._scores = Scores(
+                disparity(gradients, self._present), gain(gradients, self._present)
+            )
+        return self._scores
+
+    def advance(self, selected: NDArray[np.bool_]) -> Epoch:
+        """One epoch on the selected past segments and the current one."""
+        chosen = [s for s, kept in zip(self.task.history, selected, strict=True) if kept]
+        chosen.append(self.task.current)
+        scores, rate = self.score(), self._plateau.rate
+        rng = np.random.default_rng((self.task.seed, len(self.epochs)))
+        self.model.train_epoch(chosen, rng, rate)
+        self._present, loss = self._validate()
+        self._scores = None
+        epoch = Epoch(scores, selected, loss, sum(map(len, chosen)), rate)
+        self.epochs.append(epoch)
+        self._judge(loss)
+        return epoch
+
+    def fork(self) -> Run[M]:
+        """A second run that stands where this one does."""
+        twin = copy.copy(self)
+        twin.model = self.model.copy()
+        twin.epochs = self.epochs.copy()
+        return twin
+
+    def _validate(self) -> tuple[NDArray[np.float64], float]:
+        gradients, losses = self.model.head_gradients([self.task.validation])
+        return gradients[0], float(losses[0])
+
+    def _judge(self, loss: float) -> None:
+        self._stopping = self._stopping.after(loss)
+        self._plateau = self._plateau.after(loss)
+        if loss < self.best_loss:
+            self.best, self.best_loss = self.model.copy(), loss
+
+
+def train(run: Run[M], disparity_max: float) -> Iterator[Epoch]:
+    """Drive a run to its end with one disparity bound, epoch by epoch."""
+    while not run.finished:
+        yield run.advance(run.task.rule.keep(run.score(), disparity_max))
