@@ -1,0 +1,156 @@
+"""The paper's two-layer net: one hidden layer of ReLU units, softmax, Adam.
+
+It is the default learner and needs no torch. Weights begin as PyTorch begins them: uniform
+within ±1/√fan-in. float32 throughout.
+
+Paper: "Parameters" (256 units, learning rate 1e-3).
+
+>>> import numpy as np
+>>> from driftquilt.core.segment import Segment
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(200, 2)).astype(np.float32)
+>>> y = (X[:, 0] > 0).astype(np.int64)
+>>> rows = Segment("may", X, y, np.ones(200, np.float32))
+>>> model = MLP(hidden_units=16, learning_rate=0.02).start(X, n_classes=2, seed=0)
+>>> for epoch in range(20):
+...     model.train_epoch([rows], np.random.default_rng(epoch), rate=1.0)
+>>> bool((model.predict_proba(X).argmax(axis=1) == y).mean() > 0.95)
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.core.segment import Segment, join
+from driftquilt.errors import InputError, ModelFileError
+
+__all__ = ["MLP", "MLPModel"]
+
+
+def _kernels() -> ModuleType:
+    # Imported at first use, so that `import driftquilt` does not wait for numba.
+    from driftquilt.learners import mlp_kernels  # noqa: PLC0415
+
+    return mlp_kernels
+
+
+@dataclass(frozen=True)
+class MLP:
+    """Settings of the two-layer net."""
+
+    hidden_units: int = 256
+    learning_rate: float = 1e-3
+    batch_size: int = 128
+
+    def start(self, X: NDArray[Any], n_classes: int, seed: int) -> MLPModel:
+        rng = np.random.default_rng(seed)
+        n_features, n_hidden = X.shape[1], self.hidden_units
+        parts = [
+            (n_features * n_hidden, n_features),
+            (n_hidden, n_features),
+            (n_classes * n_hidden, n_hidden),
+            (n_classes, n_hidden),
+        ]
+        theta = np.concatenate(
+            [rng.uniform(-1, 1, size) / math.sqrt(fan_in) for size, fan_in in parts]
+        )
+        return MLPModel(self, theta.astype(np.float32), n_classes)
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> MLPModel:
+        theta = tensors.get("theta")
+        n_hidden, n_tail = self.hidden_units, n_classes * (self.hidden_units + 1)
+        if theta is None or theta.dtype != np.float32 or theta.ndim != 1:
+            raise ModelFileError("the weights of a two-layer net are one float32 vector 'theta'")
+        if len(theta) < n_tail + 2 * n_hidden or (len(theta) - n_tail) % n_hidden:
+            raise ModelFileError(
+                f"'theta' has {len(theta)} numbers, which do not make a net with "
+                f"{n_hidden} hidden units and {n_classes} classes"
+            )
+        return MLPModel(self, theta.copy(), n_classes)
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": "mlp", **asdict(self)}
+
+
+class MLPModel:
+    """Weights of a two-layer net, and Adam's memory of them."""
+
+    def __init__(self, learner: MLP, theta: NDArray[np.float32], n_classes: int) -> None:
+        self._learner = learner
+        self._theta = theta
+        self._moment = np.zeros_like(theta)
+        self._square = np.zeros_like(theta)
+        self._step = 0
+        self._n_classes = n_classes
+        n_head = n_classes * (learner.hidden_units + 1)
+        self._n_features = (len(theta) - n_head) // learner.hidden_units - 1
+
+    @property
+    def n_classes(self) -> int:
+        return self._n_classes
+
+    def head_gradients(
+        self, segments: Sequence[Segment]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        n_hidden = self._learner.hidden_units
+        gradients = np.zeros((len(segments), self._n_classes, n_hidden + 1))
+        losses = np.empty(len(segments))
+        for s, segment in enumerate(segments):
+            self._expect(segment.X.shape[1])
+            total = segment.weight.sum(dtype=np.float64)
+            losses[s] = _kernels().head_gradient(
+                segment.X, segment.y, segment.weight, self._theta, n_hidden, gradients[s]
+            )
+            gradients[s] /= total
+            losses[s] /= total
+        return gradients.reshape(len(segments), self._n_classes * (n_hidden + 1)), losses
+
+    def train_epoch(
+        self, segments: Sequence[Segment], rng: np.random.Generator, rate: float
+    ) -> None:
+        rows, learner = join(segments), self._learner
+        self._expect(rows.X.shape[1])
+        self._step = _kernels().train_epoch(
+            rows.X, rows.y, rows.weight, rng.permutation(len(rows)),
+            self._theta, self._moment, self._square, self._step,
+            rate * learner.learning_rate, learner.hidden_units, self._n_classes,
+            learner.batch_size,
+        )  # fmt: skip
+
+    def copy(self) -> MLPModel:
+        twin = MLPModel(self._learner, self._theta.copy(), self._n_classes)
+        twin._moment, twin._square = self._moment.copy(), self._square.copy()
+        twin._step = self._step
+        return twin
+
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        self._expect(X.shape[1])
+        probabilities = np.empty((len(X), self._n_classes), dtype=np.float32)
+        _kernels().predict(X, self._theta, self._learner.hidden_units, probabilities)
+        return probabilities
+
+    def learn_one(self, x: NDArray[Any], y: int) -> None:
+        learner = self._learner
+        self._expect(len(x))
+        _kernels().learn_one(
+            x, y, self._theta, learner.learning_rate, learner.hidden_units, self._n_classes
+        )
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        return {"theta": self._theta.copy()}
+
+    def _expect(self, n_features: int) -> None:
+        # The kernels check no bounds: rows of another width would be read and written past.
+        if n_features != self._n_features:
+            raise InputError(
+                f"rows have {n_features} feature(s), but this net was started with rows of "
+                f"{self._n_features}; give it rows of the same width"
+            )
