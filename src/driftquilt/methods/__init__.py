@@ -1,0 +1,1 @@
+"""One adaptation method per file, all behind `adapt(history, current) -> fitted model`."""

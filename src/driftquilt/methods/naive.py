@@ -1,0 +1,53 @@
+"""The two answers that need no thought: train on everything, or only on the present.
+
+Both train the learner exactly as Quilt does: same start, same batches, same stopping on the
+validation part of the current segment. They are what Quilt has to beat, and its limits: with
+a bound of 0 Quilt is `CurrentSegment`, and without gain at a bound of infinity `FullData`.
+
+Paper: "Baselines", naïve methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from driftquilt.core.segment import History, Segment, join
+from driftquilt.core.training import Run
+from driftquilt.executor import one_blas_thread
+from driftquilt.learners.base import Model
+from driftquilt.methods.base import Average, Training
+
+__all__ = ["CurrentSegment", "FullData"]
+
+_NOTHING_TO_SELECT = np.zeros(0, dtype=bool)
+
+
+@dataclass(frozen=True)
+class FullData(Training):
+    """Train on all past segments and the current one."""
+
+    def adapt(self, history: History, current: Segment) -> Average:
+        return _train(self, history, current, self.count_classes(history, current))
+
+
+@dataclass(frozen=True)
+class CurrentSegment(Training):
+    """Train on the current segment alone."""
+
+    def adapt(self, history: History, current: Segment) -> Average:
+        return _train(self, (), current, self.count_classes(history, current))
+
+
+def _train(settings: Training, past: History, current: Segment, n_classes: int) -> Average:
+    models: list[Model] = []
+    with one_blas_thread():
+        for task in settings.tasks((), current):
+            rows = join([*past, task.current])
+            model = settings.learner.start(rows.X, n_classes, task.seed)
+            run = Run(replace(task, current=rows), model)
+            while not run.finished:
+                run.advance(_NOTHING_TO_SELECT)
+            models.append(run.best)
+    return Average(models)

@@ -1,0 +1,61 @@
+"""The contract of a search: bounds go in, finished trainings come out.
+
+A search is handed a `Task` and a function that starts the model; it yields one `Trial` per
+candidate bound as soon as that training is finished, and never says which is best: `best` does.
+Promises:
+
+- Every trial starts from the same model and sees its rows in the same order, so a trial's
+  outcome depends on its bound alone: any two searches that try a bound agree on it, bit for bit.
+- The winner is already trained. Nothing is trained again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, Protocol
+
+from driftquilt.core.training import Epoch, M, Run, Task
+from driftquilt.errors import LearnerError
+
+__all__ = ["DISPARITY_RANGE", "Search", "Trial", "best", "finish"]
+
+#: Beyond 2 a segment is useless: about 80 % of its labels differ (the paper's appendix).
+DISPARITY_RANGE = (0.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Trial(Generic[M]):
+    """One bound and the training it led to."""
+
+    disparity_max: float
+    validation_loss: float
+    epochs: tuple[Epoch, ...] = field(repr=False)
+    model: M = field(repr=False)
+
+
+class Search(Protocol):
+    """Tries disparity bounds."""
+
+    def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]: ...
+
+    @property
+    def n_trials(self) -> int:
+        """How many trials there will be."""
+
+
+def finish(run: Run[M], disparity_max: float) -> Trial[M]:
+    """The trial that a finished run stands for."""
+    return Trial(disparity_max, run.best_loss, tuple(run.epochs), run.best)
+
+
+def best(trials: Iterable[Trial[M]]) -> Trial[M]:
+    """The trial with the lowest validation loss; of equal ones, the smallest bound."""
+    winner = min(trials, key=lambda trial: (trial.validation_loss, trial.disparity_max))
+    if math.isinf(winner.validation_loss):
+        raise LearnerError(
+            "the validation loss was not a finite number in any epoch of any trial: training "
+            "diverged; lower the learning rate or look for extreme values in the rows"
+        )
+    return winner
