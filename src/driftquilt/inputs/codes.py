@@ -1,0 +1,186 @@
+"""Labels and segment ids become codes 0 … k-1 with a list of what each code stands for.
+
+    read_labels    classes (k,) sorted, codes (n,) int64
+    read_segments  names, a list of k in order of first appearance, codes (n,) intp
+    read_weights   (n,) float64, none negative, not all zero
+
+`classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count
+from 0 in messages.
+
+>>> classes, codes = read_labels(["spam", "ham", "spam"], n_rows=3)
+>>> classes, codes
+(array(['ham', 'spam'], dtype='<U4'), array([1, 0, 1]))
+>>> names, codes = read_segments(["may", "may", "april"], n_rows=3)
+>>> names, codes
+(['may', 'april'], array([0, 0, 1]))
+>>> read_weights(2, n_rows=3)
+array([2., 2., 2.])
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from driftquilt.errors import InputError
+from driftquilt.inputs.columns import as_array, is_missing, is_text, read_column
+
+__all__ = ["read_labels", "read_segments", "read_weights"]
+
+
+def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Sorted classes, and the class code of each row.
+
+    Ints stay ints, booleans booleans; strings become numpy strings unless `y` holds objects.
+    """
+    if y is None:
+        raise InputError(
+            "a classifier requires y to be passed, but the target y is None; give one label per row"
+        )
+    labels = _read_vector("y", y, n_rows, column_too=True)
+    if labels.dtype.kind not in "biufU":
+        labels = _read_objects(labels.tolist())
+    if labels.dtype.kind in "biuf":
+        _refuse_continuous(labels)
+    if labels.dtype.kind in "biufU":
+        classes, codes = np.unique(labels, return_inverse=True)
+    else:
+        found = sorted(set(labels.tolist()))
+        position = {label: code for code, label in enumerate(found)}
+        given_as_objects = getattr(y, "dtype", None) == np.dtype(object)
+        classes = np.array(found, dtype=object if given_as_objects else None)
+        codes = np.fromiter((position[label] for label in labels.tolist()), dtype=np.int64)
+    return classes, codes.astype(np.int64, copy=False)
+
+
+def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[np.intp]]:
+    """Names in order of first appearance, and the code of each row's segment.
+
+    None makes all rows one segment, called 0. Numpy's scalars become Python's.
+    """
+    if segments is None:
+        return [0], np.zeros(n_rows, dtype=np.intp)
+    ids = _read_vector("segments", segments, n_rows)
+    kind = ids.dtype.kind
+    if kind in "mM" and ids.dtype.name.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
+        ids = ids.astype(f"{kind}8[us]")  # the finest that datetime has
+    if kind in "fmM":
+        _refuse_missing("segments", np.isnan(ids) if kind == "f" else np.isnat(ids))
+    if kind not in "biufmMU":
+        return _number_objects(ids.tolist())
+    names, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return names[order].tolist(), rank[inverse]
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """One weight per row: ones if None, all equal if a single number."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    if as_array(sample_weight).ndim == 0:
+        sample_weight = [sample_weight] * n_rows
+    vector = _read_vector("sample_weight", sample_weight, n_rows)
+    weights = read_column("sample_weight", vector)
+    if is_text(weights):
+        raise InputError("sample_weight holds text; give one number per row")
+    _refuse_missing("sample_weight", np.isnan(weights))
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise InputError(f"sample_weight, row {row} is {weights[row]}; a weight is 0 or more")
+    if not weights.any():
+        raise InputError("sample_weight is zero for every row; give some row a positive weight")
+    return weights
+
+
+def _read_vector(what: str, values: Any, n_rows: int, *, column_too: bool = False) -> NDArray[Any]:
+    """`values` as (n_rows,); `column_too` lets (n_rows, 1) pass with a warning."""
+    array = as_array(values)
+    if column_too and array.dtype == object and isinstance(values, list | tuple):
+        array = _unnest(array)
+    if column_too and array.ndim == 2 and array.shape[1] == 1:  # noqa: PLR2004
+        message = f"A column-vector {what} was passed when a 1d array was expected"
+        warnings.warn(f"{message}; use {what}.ravel()", DataConversionWarning, stacklevel=3)
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(
+            f"{what} should be a 1d array, got an array of shape {array.shape} instead"
+        )
+    if len(array) != n_rows:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: {[n_rows, len(array)]} "
+            f"(rows of X, values of {what}); give one value per row"
+        )
+    return array
+
+
+def _unnest(rows: NDArray[Any]) -> NDArray[Any]:
+    """`[[1], [2]]` as an array of two dimensions; anything else as it is."""
+    if not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        return rows
+    try:
+        return np.asarray(rows.tolist())
+    except ValueError:  # rows of different lengths
+        return rows
+
+
+def _read_objects(labels: list[Any]) -> NDArray[Any]:
+    types = set(map(type, labels))
+    if types == {str}:
+        return np.fromiter(labels, dtype=object, count=len(labels))
+    _refuse_missing("y", np.fromiter(map(is_missing, labels), dtype=bool, count=len(labels)))
+    if all(issubclass(type_, str) for type_ in types):
+        return np.fromiter(map(str.__str__, labels), dtype=object, count=len(labels))
+    if all(issubclass(type_, Real | np.bool_) for type_ in types):
+        return np.array(labels)
+    if types & {complex, np.complex64, np.complex128}:
+        raise InputError("Complex data not supported: y holds complex numbers; give class labels")
+    found = sorted(type_.__name__ for type_ in types)
+    raise InputError(
+        f"Unknown label type: y holds {' and '.join(found)}; make all labels ints, all booleans, "
+        "or all strings"
+    )
+
+
+def _refuse_continuous(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind == "f":
+        _refuse_missing("y", np.isnan(labels))
+        if np.isinf(labels).any():
+            row = int(np.argmax(np.isinf(labels)))
+            raise InputError(f"y, row {row} is {labels[row]}: y contains infinity; give it a class")
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def _refuse_missing(what: str, missing: NDArray[np.bool_]) -> None:
+    if missing.any():
+        raise InputError(
+            f"{what} is missing (NaN or None) in {int(missing.sum())} of {len(missing)} rows, "
+            f"first in row {int(np.argmax(missing))}; fill it in or drop those rows"
+        )
+
+
+def _number_objects(ids: list[Any]) -> tuple[list[Hashable], NDArray[np.intp]]:
+    position: dict[Hashable, int] = {}
+    codes = np.empty(len(ids), dtype=np.intp)
+    for row, id_ in enumerate(ids):
+        try:
+            codes[row] = position.setdefault(id_, len(position))
+        except TypeError as error:
+            raise InputError(
+                f"segments, row {row} holds a {type(id_).__name__}, which cannot name a segment "
+                "(it is not hashable); use a number, a string, a date or a tuple of them"
+            ) from error
+    missing = np.fromiter(map(is_missing, position), dtype=bool, count=len(position))
+    _refuse_missing("segments", missing[codes])
+    return [n.item() if isinstance(n, np.generic) else n for n in position], codes

@@ -1,0 +1,131 @@
+"""Columns become a float32 matrix whose scale a net can learn from.
+
+Numbers are moved and scaled to mean 0 and standard deviation 1 of the rows seen at fit; a
+missing number becomes the mean, and a 0/1 column says so if any was missing at fit. Text
+becomes one 0/1 column per category, missing being a category of its own; a category that was
+not seen at fit is all zeros. The details of one column are in `features`.
+
+    transform(table)  (n, n_features_out)  float32, C-contiguous, always finite
+
+Columns are found by name if both tables have names, else by position.
+
+>>> from driftquilt.inputs.table import read_table
+>>> encoder = Encoder.fit(read_table({"age": [20, None, 40], "city": ["Rome", "Oslo", None]}))
+>>> encoder.feature_names_out
+('age', 'age=missing', 'city=Oslo', 'city=Rome', 'city=missing')
+>>> encoder.transform(read_table({"city": ["Oslo", "Bonn"], "age": [50.0, None]}))
+array([[2., 0., 1., 0., 0.],
+       [0., 1., 0., 0., 0.]], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.errors import InputError, ModelFileError
+from driftquilt.inputs.columns import is_text
+from driftquilt.inputs.features import Numbers, Text, read_feature, scale
+from driftquilt.inputs.table import Table, fit_kind
+
+__all__ = ["Encoder"]
+
+_BLOCK = 65_536  # rows scaled at a time, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The columns as they were at fit, and how they turn into a matrix."""
+
+    columns: tuple[Numbers | Text, ...]
+    named: bool
+
+    @classmethod
+    def fit(cls, table: Table) -> Encoder:
+        """Learn means, deviations and categories from the rows of `table`."""
+        columns = tuple(
+            Text.fit(name, values) if is_text(values) else Numbers.fit(name, values)
+            for name, values in zip(table.names, table.columns, strict=True)
+        )
+        return cls(columns, table.named)
+
+    @property
+    def feature_names_out(self) -> tuple[str, ...]:
+        """One name per column of the matrix: "age", "age=missing", "city=Oslo"."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    def transform(self, table: Table) -> NDArray[np.float32]:
+        """Make the matrix; each of its rows depends on the same row of `table` alone."""
+        starts = list(accumulate((len(c.features) for c in self.columns), initial=0))
+        out = np.zeros((table.n_rows, starts[-1]), dtype=np.float32)
+        numbers: list[tuple[Numbers, NDArray[Any], int]] = []
+        found = map(
+            _check_kind,
+            self.columns,
+            table.find([column.name for column in self.columns], named=self.named),
+        )
+        for column, values, start in zip(self.columns, found, starts[:-1], strict=True):
+            if isinstance(column, Numbers):
+                numbers.append((column, values, start))
+            else:
+                codes = column.codes(values)
+                known = np.flatnonzero(codes >= 0)
+                out[known, start + codes[known]] = 1
+        if numbers:
+            _write_numbers(out, numbers)
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for `json.dumps`, which writes a float so that it reads back the same."""
+        return {"named": self.named, "columns": [column.to_json() for column in self.columns]}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Encoder:
+        """Read what `to_json` gave; raises `ModelFileError` if it is anything else."""
+        try:
+            named, columns = data["named"], [read_feature(column) for column in data["columns"]]
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
+            raise ModelFileError(
+                f"the encoder in the model file is damaged ({error!r}); save the model again"
+            ) from error
+        if type(named) is not bool or len({c.name for c in columns}) != len(columns) or not columns:
+            raise ModelFileError(
+                "the encoder in the model file is damaged (its columns need distinct names, and "
+                "'named' is true or false); save the model again"
+            )
+        return cls(tuple(columns), named)
+
+
+def _write_numbers(
+    out: NDArray[np.float32], numbers: list[tuple[Numbers, NDArray[Any], int]]
+) -> None:
+    columns = [column for column, _, _ in numbers]
+    places = [start for _, _, start in numbers]
+    flagged = [k for k, column in enumerate(columns) if column.missing]
+    flags = [places[k] + 1 for k in flagged]
+    for first in range(0, len(out), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        block = np.stack([values[rows] for _, values, _ in numbers], axis=1)
+        out[rows, places] = scale(block, columns)
+        out[rows, flags] = np.isnan(block[:, flagged])
+
+
+def _check_kind(column: Numbers | Text, values: NDArray[Any]) -> NDArray[Any]:
+    text = isinstance(column, Text)
+    fitted = fit_kind(values, text=text)
+    if fitted is not None:
+        return fitted
+    before, now = ("text", "numbers") if text else ("numbers", "text")
+    row, value = next(
+        (row, value)
+        for row, value in enumerate(values.tolist())
+        if value is not None and value == value  # noqa: PLR0124  NaN is missing
+    )
+    raise InputError(
+        f"column {column.name!r} was {before} at fit and is {now} now (row {row} holds "
+        f"{value!r}); give it as {before}"
+    )

@@ -1,0 +1,208 @@
+"""A table of any library becomes named columns, each of them numbers or text.
+
+Taken are 2-D arrays, lists of rows, dicts of columns, and pandas, polars or Arrow tables.
+The columns of arrays and lists have no names of their own and are called x0, x1, ….
+What a column turns into, and which values are refused, is in `columns`.
+
+    columns[j]  (n,)  float64 with NaN where missing, or str objects with None where missing
+
+A column may share its memory with the caller's; nothing here writes to it.
+
+>>> table = read_table({"age": [31, None], "city": ["Oslo", "Rome"]})
+>>> table.names, table.columns[0], table.n_rows
+(('age', 'city'), array([31., nan]), 2)
+>>> stack(table, read_table({"city": ["Bonn"], "age": [5.0]})).columns[1]
+array(['Oslo', 'Rome', 'Bonn'], dtype=object)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from driftquilt.errors import InputError
+from driftquilt.inputs.columns import as_array, is_text, read_column, refuse_extremes
+
+__all__ = ["Table", "fit_kind", "read_table", "stack"]
+
+_N_DIMENSIONS = 2  # of a table
+_OWNER = "QuiltClassifier"  # whom scikit-learn's messages speak of
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of equal length; `named` is False if the caller gave no names."""
+
+    names: tuple[str, ...]
+    columns: tuple[NDArray[Any], ...]
+    named: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Rows, at least one."""
+        return len(self.columns[0])
+
+    def copy(self) -> Table:
+        """Copy the columns, so that the caller may change what they were read from."""
+        return Table(self.names, tuple(column.copy() for column in self.columns), self.named)
+
+    def take(self, rows: NDArray[np.bool_]) -> Table:
+        """Some of the rows."""
+        return Table(self.names, tuple(column[rows] for column in self.columns), self.named)
+
+    def find(self, names: Sequence[str], *, named: bool) -> list[NDArray[Any]]:
+        """The columns of these names; by position where they or this table's are made up."""
+        if named and self.named:
+            present = dict(zip(self.names, self.columns, strict=True))
+            lacking = [name for name in names if name not in present]
+            if lacking:
+                raise _lacking(lacking, self.names)
+            return [present[name] for name in names]
+        if len(names) != len(self.names):
+            raise InputError(
+                f"X has {len(self.names)} features, but {_OWNER} is expecting {len(names)} "
+                "features as input"
+            )
+        return list(self.columns)
+
+
+def read_table(X: Any) -> Table:
+    """Rows from the caller as a `Table`; raises `InputError` if they cannot be used."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise InputError(f"X is a sparse {type(X).__name__}; pass the dense X.toarray()")
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except DuplicateError as error:
+        found = " ".join(str(error).split())
+        raise InputError(f"X has columns of the same name; rename or drop them: {found}") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("X is a lazy frame, whose rows do not exist yet; pass X.collect()")
+    if isinstance(frame, nw.DataFrame):
+        return _from_columns(frame.columns, frame.iter_columns(), frame.shape)
+    if hasattr(X, "to_pydict"):  # an Arrow record batch
+        X = X.to_pydict()
+    if isinstance(X, Mapping):
+        return _from_dict(X)
+    return _from_array(_read_rows(X))
+
+
+def stack(first: Table, second: Table) -> Table:
+    """Append the rows of `second`, whose columns may stand in another order."""
+    extra = [name for name in second.names if name not in first.names]
+    if extra and first.named and second.named:
+        raise InputError(
+            f"the new rows have columns that the rows before have not: {extra}; drop them, or "
+            "fit on all rows anew"
+        )
+    below = second.find(first.names, named=first.named)
+    columns = tuple(map(_join, first.names, first.columns, below))
+    return Table(first.names, columns, first.named)
+
+
+def fit_kind(column: NDArray[Any], *, text: bool) -> NDArray[Any] | None:
+    """Give the column as text or numbers: as it is, all missing if it holds nothing, or None."""
+    if is_text(column) == text:
+        return column
+    if text and np.isnan(column).all():
+        return np.full(len(column), None, dtype=object)
+    if not text and all(value is None for value in column):
+        return np.full(len(column), np.nan)
+    return None
+
+
+def _join(name: str, above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
+    fitted = fit_kind(below, text=is_text(above))
+    if fitted is not None:
+        return np.concatenate([above, fitted])
+    fitted = fit_kind(above, text=is_text(below))
+    if fitted is not None:
+        return np.concatenate([fitted, below])
+    before, now = ("text", "numbers") if is_text(above) else ("numbers", "text")
+    raise InputError(
+        f"column {name!r} is {before} in the rows before and {now} in the new rows; "
+        "make it the same in both"
+    )
+
+
+def _from_columns(names: Iterable[Any], columns: Iterable[Any], shape: tuple[int, int]) -> Table:
+    names = tuple(str(name) for name in names)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"X has several columns named {twice} (as text); rename or drop them")
+    _refuse_empty(shape)
+    read = tuple(read_column(name, column) for name, column in zip(names, columns, strict=True))
+    return Table(names, read, named=True)
+
+
+def _from_dict(X: Mapping[Any, Any]) -> Table:
+    arrays = {name: as_array(column) for name, column in X.items()}
+    lengths = {name: len(array) for name, array in arrays.items() if array.ndim > 0}
+    if len(lengths) < len(arrays):
+        scalar = next(name for name in arrays if name not in lengths)
+        raise InputError(f"column {scalar!r} is a single value; give a list with one value per row")
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"the columns of X have different lengths: {lengths}; make them equal")
+    return _from_columns(X, X.values(), (max(lengths.values(), default=0), len(lengths)))
+
+
+def _read_rows(X: Any) -> NDArray[Any]:
+    if isinstance(X, np.ma.MaskedArray):
+        values = X.data.astype(object)
+        values[np.ma.getmaskarray(X)] = None
+        return values
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind not in "US" or not isinstance(X, list | tuple):
+            return array
+        return np.array(X, dtype=object)  # numpy turns the numbers among strings into strings
+    except ValueError as error:
+        raise InputError(
+            "the rows of X differ in length, or hold lists; give every row the same number of "
+            f"single values ({error})"
+        ) from error
+
+
+def _from_array(array: NDArray[Any]) -> Table:
+    if array.ndim < _N_DIMENSIONS:
+        raise InputError(
+            f"Expected 2D array, got an array of shape {array.shape} instead. Reshape your data "
+            "with X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row"
+        )
+    if array.ndim > _N_DIMENSIONS:
+        raise InputError(
+            f"Found array with dim {array.ndim} (shape={array.shape}), but a table has 2; "
+            "flatten each row with X.reshape(len(X), -1)"
+        )
+    _refuse_empty(array.shape)
+    names = tuple(f"x{j}" for j in range(array.shape[1]))
+    if array.dtype.kind not in "biuf":
+        return Table(names, tuple(map(read_column, names, array.T)), named=False)
+    with np.errstate(over="ignore"):  # a long double may not fit; it is refused as infinite
+        matrix = np.asarray(array, dtype=np.float64, order="F")  # so that columns are contiguous
+    refuse_extremes(names, matrix)
+    return Table(names, tuple(matrix.T), named=False)
+
+
+def _refuse_empty(shape: tuple[int, ...]) -> None:
+    shape = tuple(map(int, shape))
+    for count, unit in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if count == 0:
+            raise InputError(
+                f"Found array with 0 {unit} (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def _lacking(lacking: list[str], names: tuple[str, ...]) -> InputError:
+    told = []
+    for name in lacking:
+        near = get_close_matches(name, names, n=1)
+        told.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
+    return InputError(f"X lacks columns that were there at fit: {', '.join(told)}; add them")
