@@ -1,0 +1,51 @@
+"""Concept drift: choose which past data to retrain on.
+
+driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from driftquilt.errors import (
+    DriftquiltError,
+    InputError,
+    LearnerError,
+    MissingExtraError,
+    ModelFileError,
+)
+
+if TYPE_CHECKING:
+    from driftquilt.estimator import QuiltClassifier
+    from driftquilt.learners.torch_module import TorchLearner
+
+__all__ = [
+    "DriftquiltError",
+    "InputError",
+    "LearnerError",
+    "MissingExtraError",
+    "ModelFileError",
+    "QuiltClassifier",
+    "TorchLearner",
+    "__version__",
+]
+
+__version__ = "0.1.0"
+
+# Looked up at first use: scikit-learn and torch take seconds to import.
+_LAZY = {
+    "QuiltClassifier": "driftquilt.estimator",
+    "TorchLearner": "driftquilt.learners.torch_module",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,368 @@
+"""QuiltClassifier: scikit-learn's contract over `methods.quilt`.
+
+It reads tables of any kind, fits the encoding on the rows it is given, cuts them into
+segments, lets Quilt select and train, and keeps the outcome with its explanation.
+
+>>> import numpy as np
+>>> from driftquilt import QuiltClassifier
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(900, 2))
+>>> month = np.repeat(["April", "May", "June"], 300)
+>>> y = np.where((X[:, 0] > 0) ^ (month == "April"), "buys", "leaves")  # April: another world
+>>> clf = QuiltClassifier(hidden_units=32, random_state=0).fit(X, y, segments=month)
+>>> clf.predict([[2.0, 0.0], [-2.0, 0.0]])
+array(['buys', 'leaves'], dtype='<U6')
+>>> {use.name: use.kept for use in clf.selection_}
+{'April': False, 'May': True}
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+from driftquilt import estimator_file
+from driftquilt.core.segment import cut
+from driftquilt.core.selection import Rule
+from driftquilt.errors import InputError
+from driftquilt.estimator_file import starts_alike
+from driftquilt.executor import one_blas_thread
+from driftquilt.inputs.encoder import Encoder
+from driftquilt.inputs.rows import Rows, read_array
+from driftquilt.inputs.table import Table, read_table
+from driftquilt.learners.base import Learner, Model
+from driftquilt.learners.mlp import MLP
+from driftquilt.methods.quilt import CANDIDATES, FoldTrial, Quilt, QuiltModel
+from driftquilt.search.base import Search
+from driftquilt.search.bayes import Bayes
+from driftquilt.search.shared import Shared
+from driftquilt.settings import check_settings
+
+__all__ = ["QuiltClassifier"]
+
+
+class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier for the present that trains on the past segments which still hold.
+
+    Parameters
+    ----------
+    search : "shared", "bayes" or a Search
+        How the disparity bound is found: all candidates in one pass, or the paper's random
+        and guided trials.
+    disparity_max : float, optional
+        A bound to use without searching.
+    n_folds : int
+        1 splits the current segment once, its first half for training and its second for
+        validation, as in the paper. With more, its parts take turns at validating and the
+        models' probabilities are averaged.
+    use_disparity, use_gain : bool
+        Switch either test of a segment off.
+    init : "random" or "previous"
+        Start every training from random weights, or from those of the previous fit where
+        classes and features are still the same.
+    hidden_units, learning_rate, batch_size
+        Of the default learner, a net with one hidden layer.
+    learner : Learner, optional
+        What is trained instead, such as `TorchLearner(module)`.
+    encode : bool
+        Whether columns are imputed, encoded and scaled, fitted on the rows given to `fit`. If
+        False, arrays of numbers of any shape go to the learner as they are.
+    class_weight : dict or "balanced", optional
+        Weights of classes, by label.
+    max_epochs, patience : int
+        Training ends after `max_epochs`, or after `patience` epochs without progress.
+    progress : bool
+        Draw a bar while the bound is searched.
+    random_state : int, optional
+        Makes everything repeatable, bit for bit on one machine.
+
+    Attributes
+    ----------
+    selection_ : Selection
+        Per past segment: kept or not, the share of epochs it was used in, its scores and
+        their curves; `explain()` says why, `to_frame()` gives a table.
+    disparity_max_ : float
+        The bound found, averaged over folds.
+    search_ : list of TriedBound
+        Every bound that was tried, with its validation loss.
+    model_ : QuiltModel
+        The trained models, and every trial with its epochs.
+    encoder_ : Encoder or None
+        How columns become numbers.
+    learner_ : Learner
+        What was trained.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        search: str | Search = "shared",
+        disparity_max: float | None = None,
+        n_folds: int = 2,
+        use_disparity: bool = True,
+        use_gain: bool = True,
+        init: str = "random",
+        hidden_units: int = 256,
+        learning_rate: float = 1e-3,
+        batch_size: int = 128,
+        learner: Learner | None = None,
+        encode: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        max_epochs: int = 2000,
+        patience: int = 10,
+        progress: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.search = search
+        self.disparity_max = disparity_max
+        self.n_folds = n_folds
+        self.use_disparity = use_disparity
+        self.use_gain = use_gain
+        self.init = init
+        self.hidden_units = hidden_units
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.learner = learner
+        self.encode = encode
+        self.class_weight = class_weight
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.progress = progress
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, **settings: Any) -> Self:
+        """The paper's settings: 3 random and 3 guided trials, one split; others as given."""
+        return cls(**{"search": "bayes", "n_folds": 1, **settings})
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        segments: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Select past segments and train.
+
+        `segments` tells which segment each row belongs to: integers, strings, dates, anything
+        that can be compared. They count in order of first appearance; the last one is the
+        current segment. None means that all rows are current. Rows of weight 0 count as if
+        they were not there, but their classes are known.
+        """
+        check_settings(self.get_params(deep=False))
+        return self._fit(Rows.read(X, y, segments, sample_weight, encode=self.encode))
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        segments: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add a batch to the rows seen so far, and select and train anew.
+
+        Rows whose segment is known join it, others open new segments; without `segments` the
+        batch continues the last one. The outcome is that of `fit` on all batches together.
+        """
+        check_settings(self.get_params(deep=False))
+        seen = getattr(self, "_seen", None)
+        if seen is None and hasattr(self, "model_"):
+            raise InputError(
+                "this model was loaded from a file, which holds weights but no rows; call fit "
+                "with the past rows and the new ones together"
+            )
+        rows = Rows.read(X, y, segments, sample_weight, encode=self.encode)
+        if classes is not None:
+            rows = rows.declare(classes)
+        if seen is not None and segments is None:
+            rows = replace(rows, segments=[seen.segments[-1]])
+        return self._fit(rows if seen is None else seen.append(rows))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        probabilities = self.predict_proba(X)
+        labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Class probabilities of each row, in the order of `classes_`."""
+        check_is_fitted(self)
+        rows = self._as_trained(read_array(X)) if self.encoder_ is None else read_table(X)
+        with one_blas_thread():
+            return self.model_.predict_proba(_to_matrix(rows, self.encoder_, self.learner_))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write weights, encoding, settings and explanation to one safetensors file.
+
+        The rows seen are not part of it.
+        """
+        check_is_fitted(self)
+        estimator_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], learner: Learner | None = None) -> Self:
+        """Read a model that `save` wrote; a torch model needs its learner to be given again."""
+        return estimator_file.load(cls, path, learner)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def _fit(self, seen: Rows) -> Self:
+        rows = seen.weighing(seen.weight * self._class_weights(seen)[seen.y])
+        if len(rows.y) < 2 or len(rows.classes) < 2:  # noqa: PLR2004
+            raise InputError(
+                f"found {len(rows.y)} sample(s) of {len(rows.classes)} class(es) "
+                f"{rows.classes.tolist()}; training needs at least two rows and two classes"
+            )
+        encoder = Encoder.fit(rows.features) if isinstance(rows.features, Table) else None
+        learner = self._make_learner()
+        previous = self._previous(rows, encoder, learner)
+        if previous:  # its weights mean what its own encoding made of the rows
+            encoder = self.encoder_
+        weight = (rows.weight / rows.weight.mean()).astype(np.float32)
+        X = _to_matrix(rows.features, encoder, learner)
+        history, current = cut(X, rows.y, rows.codes, rows.segments, weight)
+        quilt = self._quilt(learner, previous, len(rows.classes))
+        trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
+        self._keep(seen, encoder, learner, quilt.conclude(history, trials))
+        return self
+
+    def _as_trained(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Rows that were not encoded, if they are like those trained on; ints may be floats."""
+        if rows.shape[1:] != self.row_shape_:
+            raise InputError(
+                f"X has rows of shape {rows.shape[1:]}, but the model was trained on rows of "
+                f"shape {self.row_shape_}"
+            )
+        if self.row_dtype_.kind == "f":
+            return rows.astype(np.float32, copy=False)
+        if rows.dtype.kind == "f":
+            raise InputError(
+                f"X holds {rows.dtype}, but the model was trained on whole numbers "
+                f"({self.row_dtype_}); give it those"
+            )
+        return rows
+
+    def _make_learner(self) -> Learner:
+        if self.learner is not None:
+            return self.learner
+        return MLP(self.hidden_units, self.learning_rate, self.batch_size)
+
+    def _previous(self, rows: Rows, encoder: Encoder | None, learner: Learner) -> Sequence[Model]:
+        """The models to start from: none, or those of the last fit where they still fit."""
+        if self.init != "previous" or not hasattr(self, "model_"):
+            return ()
+        if not np.array_equal(self.classes_, rows.classes):
+            return ()
+        if isinstance(rows.features, np.ndarray):
+            same_rows = self.encoder_ is None and self.row_shape_ == rows.features.shape[1:]
+        else:
+            same_rows = (
+                encoder is not None
+                and self.encoder_ is not None
+                and encoder.feature_names_out == self.encoder_.feature_names_out
+            )
+        models = self.model_.models
+        return models if same_rows and starts_alike(learner, self._example(), models[0]) else ()
+
+    def _example(self) -> NDArray[Any]:
+        """A row like those the models were trained on."""
+        if self.encoder_ is None:
+            return np.ones((1, *self.row_shape_), self.row_dtype_)
+        return np.ones((1, len(self.encoder_.feature_names_out)), np.float32)
+
+    def _class_weights(self, rows: Rows) -> NDArray[np.float64]:
+        """One weight per class; under "balanced", classes without a row weigh 1."""
+        weights = np.ones(len(rows.classes))
+        if isinstance(self.class_weight, Mapping):
+            labels = rows.classes.tolist()
+            unknown = set(self.class_weight) - set(labels)
+            if unknown:
+                raise InputError(
+                    f"class_weight names {sorted(map(repr, unknown))}, but the classes are {labels}"
+                )
+            weights[:] = [self.class_weight.get(label, 1.0) for label in labels]
+        elif self.class_weight is not None:
+            y = rows.y[rows.weight > 0]
+            seen = np.unique(y)
+            weights[seen] = compute_class_weight(self.class_weight, classes=seen, y=y)
+        return weights
+
+    def _quilt(self, learner: Learner, previous: Sequence[Model], n_classes: int) -> Quilt:
+        searches: dict[str, Search] = {"shared": Shared(CANDIDATES), "bayes": Bayes()}
+        search = searches[self.search] if isinstance(self.search, str) else self.search
+        if self.disparity_max is not None:
+            search = Shared((float(self.disparity_max),))
+        return Quilt(
+            learner=learner,
+            n_folds=self.n_folds,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            n_classes=n_classes,
+            search=search,
+            rule=Rule(self.use_disparity, self.use_gain),
+            previous=previous,
+        )
+
+    def _watch(self, trials: Iterator[FoldTrial], n_trials: int) -> Iterable[FoldTrial]:
+        if not self.progress:
+            return trials
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import track  # noqa: PLC0415
+
+        console = Console(stderr=True)
+        return track(trials, "Searching the disparity bound", total=n_trials, console=console)
+
+    def _keep(
+        self, rows: Rows, encoder: Encoder | None, learner: Learner, model: QuiltModel
+    ) -> None:
+        for stale in ("feature_names_in_", "row_shape_", "row_dtype_"):
+            if hasattr(self, stale):
+                delattr(self, stale)
+        self.model_ = model
+        self.learner_ = learner
+        self.selection_ = model.selection
+        self.search_ = model.tried_bounds()
+        self.disparity_max_ = float(np.mean([fold.disparity_max for fold in model.selection.folds]))
+        self.classes_ = rows.classes
+        self.encoder_ = encoder
+        self._seen = rows
+        if isinstance(rows.features, Table):
+            self.n_features_in_ = len(rows.features.names)
+            if rows.features.named:
+                self.feature_names_in_ = np.array(rows.features.names, dtype=object)
+        else:
+            self.n_features_in_, self.row_shape_ = rows.features.shape[1], rows.features.shape[1:]
+            is_table = isinstance(learner, MLP)
+            self.row_dtype_ = np.dtype(np.float32) if is_table else rows.features.dtype
+
+
+def _to_matrix(
+    rows: Table | NDArray[Any], encoder: Encoder | None, learner: Learner
+) -> NDArray[Any]:
+    """Rows as the learner takes them."""
+    if isinstance(rows, Table):
+        assert encoder is not None  # noqa: S101
+        return encoder.transform(rows)
+    if not isinstance(learner, MLP):
+        return rows
+    if rows.ndim != 2:  # noqa: PLR2004
+        raise InputError(
+            f"X has shape {rows.shape}, but the default learner takes two-dimensional tables; "
+            "give a learner such as TorchLearner(module) for other rows"
+        )
+    return rows.astype(np.float32, copy=False)
