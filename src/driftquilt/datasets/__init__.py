@@ -1,0 +1,1 @@
+"""The streams of the paper: made exactly where they are synthetic."""

@@ -1,0 +1,1 @@
+"""Values first, drawing after."""
