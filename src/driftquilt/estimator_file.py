@@ -83,11 +83,11 @@ def _restore(
     clf.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
     clf.selection_ = Selection.from_json(record["selection"])
     models = _models(tensors, clf.learner_, len(clf.selection_.folds), len(clf.classes_))
-    clf.model_ = QuiltModel(models, (), clf.selection_)
+    clf.model_ = QuiltModel(models=models, selection=clf.selection_)
     clf.search_ = [TriedBound(*line) for line in record["search"]]
     clf.disparity_max_ = float(np.mean([fold.disparity_max for fold in clf.selection_.folds]))
     _restore_input(clf, record)
-    if not starts_alike(clf.learner_, clf._example(), models[0]):
+    if not all(starts_alike(clf.learner_, clf._example(), model) for model in models):
         raise ModelFileError("the weights are not those of a net for the rows it describes")
     return clf
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -65,11 +65,19 @@ class Epoch:
     validation_loss: float
     n_rows: int
     rate: float
+    seconds: float = 0.0
+
+
+def _no_clock() -> float:
+    return 0.0
 
 
 @dataclass(frozen=True)
 class Task:
-    """What stays the same while a model is trained."""
+    """What stays the same while a model is trained.
+
+    `clock` is asked before and after each step for `Epoch.seconds`; it changes nothing else.
+    """
 
     history: History
     current: Segment
@@ -78,6 +86,7 @@ class Task:
     max_epochs: int = 2000
     patience: int = 10
     seed: int = 0
+    clock: Callable[[], float] = _no_clock
 
 
 class Run(Generic[M]):
@@ -92,6 +101,7 @@ class Run(Generic[M]):
         self._stopping = EarlyStopping(patience=task.patience)
         self._plateau = Plateau(patience=task.patience)
         self._scores: Scores | None = None
+        self._spent = 0.0  # seconds that the scores took
         self._present, _ = self._validate()
 
     @property
@@ -101,10 +111,12 @@ class Run(Generic[M]):
     def score(self) -> Scores:
         """Both scores of every past segment; computed once per epoch."""
         if self._scores is None:
+            self._spent = -self.task.clock()
             gradients, _ = self.model.head_gradients(self.task.history)
             self._scores = Scores(
                 disparity(gradients, self._present), gain(gradients, self._present)
             )
+            self._spent += self.task.clock()
         return self._scores
 
     def advance(self, selected: NDArray[np.bool_]) -> Epoch:
@@ -112,11 +124,13 @@ class Run(Generic[M]):
         chosen = [s for s, kept in zip(self.task.history, selected, strict=True) if kept]
         chosen.append(self.task.current)
         scores, rate = self.score(), self._plateau.rate
+        started = self.task.clock()
         rng = np.random.default_rng((self.task.seed, len(self.epochs)))
         self.model.train_epoch(chosen, rng, rate)
         self._present, loss = self._validate()
         self._scores = None
-        epoch = Epoch(scores, selected, loss, sum(map(len, chosen)), rate)
+        seconds = self._spent + self.task.clock() - started
+        epoch = Epoch(scores, selected, loss, sum(map(len, chosen)), rate, seconds)
         self.epochs.append(epoch)
         self._judge(loss)
         return epoch

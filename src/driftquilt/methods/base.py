@@ -10,7 +10,8 @@ rows of the current segment; it answers with something that predicts. Promises:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Segment, count_classes, folds
 from driftquilt.core.selection import Rule
-from driftquilt.core.training import Task
+from driftquilt.core.training import Epoch, Task
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner
 from driftquilt.learners.mlp import MLP
@@ -46,7 +47,7 @@ class Method(Protocol):
 class Training:
     """What every method that trains a learner can be told.
 
-    `n_classes` is needed only where a class is known that no row has.
+    `n_classes` is needed only where a class is known that no row has. `clock` times the epochs.
     """
 
     learner: Learner = field(default_factory=MLP)
@@ -55,6 +56,7 @@ class Training:
     patience: int = 10
     seed: int = 0
     n_classes: int | None = None
+    clock: Callable[[], float] = time.process_time
 
     def count_classes(self, history: History, current: Segment) -> int:
         counted = count_classes(history, current)
@@ -76,6 +78,7 @@ class Training:
                 max_epochs=self.max_epochs,
                 patience=self.patience,
                 seed=self.seed + fold,
+                clock=self.clock,
             )
             for fold, (train, validation) in enumerate(folds(current, self.n_folds))
         ]
@@ -83,9 +86,13 @@ class Training:
 
 @dataclass(frozen=True)
 class Average:
-    """Several models that answer with the mean of their probabilities."""
+    """Several models that answer with the mean of their probabilities.
+
+    `trainings` are the epochs that made each of them, where they are known.
+    """
 
     models: Sequence[Fitted]
+    trainings: Sequence[Sequence[Epoch]] = field(default=(), repr=False, kw_only=True)
 
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
         total = self.models[0].predict_proba(X)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from driftquilt.core.segment import History, Segment, join
-from driftquilt.core.training import Run
+from driftquilt.core.training import Epoch, Run
 from driftquilt.executor import one_blas_thread
 from driftquilt.learners.base import Model
 from driftquilt.methods.base import Average, Training
@@ -42,6 +42,7 @@ class CurrentSegment(Training):
 
 def _train(settings: Training, past: History, current: Segment, n_classes: int) -> Average:
     models: list[Model] = []
+    trainings: list[list[Epoch]] = []
     with one_blas_thread():
         for task in settings.tasks((), current):
             rows = join([*past, task.current])
@@ -50,4 +51,5 @@ def _train(settings: Training, past: History, current: Segment, n_classes: int) 
             while not run.finished:
                 run.advance(_NOTHING_TO_SELECT)
             models.append(run.best)
-    return Average(models)
+            trainings.append(run.epochs)
+    return Average(models, trainings=trainings)

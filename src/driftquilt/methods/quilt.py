@@ -54,12 +54,12 @@ class TriedBound(NamedTuple):
     won: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QuiltModel(Average):
     """The winners of all folds, with every trial and what became of every past segment."""
 
     models: Sequence[Model]
-    trials: tuple[FoldTrial, ...] = field(repr=False)
+    trials: tuple[FoldTrial, ...] = field(default=(), repr=False)
     selection: Selection
 
     def tried_bounds(self) -> list[TriedBound]:
@@ -102,7 +102,12 @@ class Quilt(Training):
         n_folds = 1 + max(fold for fold, _ in found)
         winners = [best(trial for of, trial in found if of == fold) for fold in range(n_folds)]
         selection = explain_folds(history, winners, self.rule)
-        return QuiltModel([winner.model for winner in winners], found, selection)
+        return QuiltModel(
+            models=[winner.model for winner in winners],
+            trainings=[winner.epochs for winner in winners],
+            trials=found,
+            selection=selection,
+        )
 
     def count_trials(self, history: History) -> int:
         """How many trials there will be, over all folds."""

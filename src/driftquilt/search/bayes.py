@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from driftquilt.core.training import M, Run, Task, train
+from driftquilt.errors import InputError
 from driftquilt.search.base import DISPARITY_RANGE, Trial, finish
 
 __all__ = ["Bayes"]
@@ -26,6 +27,10 @@ class Bayes:
 
     n_random: int = 3
     n_guided: int = 3
+
+    def __post_init__(self) -> None:
+        if min(self.n_random, self.n_guided) < 0 or self.n_trials < 1:
+            raise InputError(f"a search takes at least one trial; got {self}")
 
     @property
     def n_trials(self) -> int:

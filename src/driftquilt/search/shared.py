@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from driftquilt.core.training import M, Run, Task
+from driftquilt.errors import InputError
 from driftquilt.search.base import Trial, finish
 
 __all__ = ["Shared"]
@@ -26,6 +27,12 @@ class Shared:
     """Fixed candidates, trained together for as long as they agree."""
 
     candidates: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.candidates or not all(bound >= 0 for bound in self.candidates):
+            raise InputError(
+                f"candidates are disparity bounds of at least 0, one or more; got {self.candidates}"
+            )
 
     @property
     def n_trials(self) -> int:
