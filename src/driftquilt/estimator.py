@@ -241,7 +241,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _as_trained(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Rows that were not encoded, if they are like those trained on; ints may be floats."""
+        """Rows that are not encoded, if they are like those trained on; ints do as floats."""
         if rows.shape[1:] != self.row_shape_:
             raise InputError(
                 f"X has rows of shape {rows.shape[1:]}, but the model was trained on rows of "

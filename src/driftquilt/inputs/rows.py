@@ -72,6 +72,8 @@ class Rows:
     def weighing(self, weight: NDArray[np.float64]) -> Rows:
         """The rows of positive weight, as if the others had never been; classes all stay."""
         used = weight > 0
+        if used.all():
+            return replace(self, weight=weight)
         codes = self.codes[used]
         left = codes[np.sort(np.unique(codes, return_index=True)[1])]  # by first appearance
         place = np.empty(len(self.segments), dtype=np.intp)

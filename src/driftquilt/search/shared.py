@@ -36,10 +36,10 @@ class Shared:
 
     @property
     def n_trials(self) -> int:
-        return len(self.candidates)
+        return len(set(self.candidates))
 
     def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]:
-        waiting = [(Run(task, start()), sorted(self.candidates))]
+        waiting = [(Run(task, start()), sorted(set(self.candidates)))]
         while waiting:
             run, bounds = waiting.pop()
             while not run.finished:
