@@ -23,7 +23,7 @@ Paper: "Data Segments" and "Problem Definition" (the split of the current segmen
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,17 +31,22 @@ from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
 
-__all__ = ["History", "Segment", "count_classes", "cut", "folds", "join"]
+__all__ = ["History", "Segment", "count_classes", "cut", "folds", "join", "windows"]
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Labelled rows that belong together in time."""
+    """Labelled rows that belong together in time; arrays become as said above if they are not."""
 
     name: Hashable
     X: NDArray[Any]
     y: NDArray[np.int64]
     weight: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", np.ascontiguousarray(self.X))
+        object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=np.int64))
+        object.__setattr__(self, "weight", np.ascontiguousarray(self.weight, dtype=np.float32))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -95,6 +100,21 @@ def join(segments: Sequence[Segment]) -> Segment:
         np.concatenate([segment.y for segment in segments]),
         np.concatenate([segment.weight for segment in segments]),
     )
+
+
+def windows(history: History, current: Segment) -> list[Segment]:
+    """The stream in windows as long as the current segment, which is the last one.
+
+    A window has the name of its last row's segment.
+    """
+    segments = [*history, current]
+    stream, size = join(segments), len(current)
+    bounds = np.cumsum([len(segment) for segment in segments])
+    return [
+        replace(stream.take(slice(max(end - size, 0), end)), name=segments[number].name)
+        for end in reversed(range(len(stream), 0, -size))
+        for number in [int(np.searchsorted(bounds, end))]
+    ]
 
 
 def folds(current: Segment, n_folds: int) -> list[tuple[Segment, Segment]]:

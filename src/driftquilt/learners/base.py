@@ -33,6 +33,9 @@ class Model(Trainable, Protocol):
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
         """Class probabilities of each row, shape (n, C)."""
 
+    def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What each row sends into the head, shape (n, H), and its class probabilities (n, C)."""
+
     def learn_one(self, x: NDArray[Any], y: int) -> None:
         """One plain gradient step on one row (Algorithm 2), `x` without the row axis."""
 

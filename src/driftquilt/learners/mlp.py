@@ -137,6 +137,13 @@ class MLPModel:
         _kernels().predict(X, self._theta, self._learner.hidden_units, probabilities)
         return probabilities
 
+    def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        self._expect(X.shape[1])
+        embedding = np.empty((len(X), self._learner.hidden_units), dtype=np.float32)
+        probabilities = np.empty((len(X), self._n_classes), dtype=np.float32)
+        _kernels().embed(X, self._theta, embedding, probabilities)
+        return embedding, probabilities
+
     def learn_one(self, x: NDArray[Any], y: int) -> None:
         learner = self._learner
         self._expect(len(x))

@@ -26,7 +26,7 @@ from numba import njit, types
 from numba.core import event
 from numpy.typing import NDArray
 
-__all__ = ["head_gradient", "learn_one", "predict", "train_epoch"]
+__all__ = ["embed", "head_gradient", "learn_one", "predict", "train_epoch"]
 
 BLOCK = 128
 
@@ -270,6 +270,21 @@ def predict(X: Floats, theta: Floats, n_hidden: int, probabilities: Floats) -> N
             z = probabilities[start + i]
             _logits(hidden[i], bias, head, offset, z)
             _softmax(z)
+
+
+@_kernel(types.void(_MATRIX, _VECTOR, _OUT_MATRIX, _OUT_MATRIX))
+def embed(X: Floats, theta: Floats, embedding: Floats, probabilities: Floats) -> None:
+    """Fill in the embedding (n, H) and the class probabilities (n, C) of each row."""
+    n_rows, n_features = X.shape
+    first, bias, head, offset = _unpack(
+        theta, n_features, embedding.shape[1], probabilities.shape[1]
+    )
+    for start in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - start)
+        np.dot(X[start : start + n], first, embedding[start : start + n])
+        for i in range(start, start + n):
+            _logits(embedding[i], bias, head, offset, probabilities[i])
+            _softmax(probabilities[i])
 
 
 @_kernel(types.void(_VECTOR, _INT, _OUT_VECTOR, _FLOAT, _INT, _INT))

@@ -178,6 +178,14 @@ class TorchModel:
             answer[part] = probabilities
         return answer
 
+    def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What each row sends into the head, shape (n, H), and its class probabilities (n, C)."""
+        embedding = np.empty((len(X), self._head.in_features), dtype=np.float32)
+        answer = np.empty((len(X), self.n_classes), dtype=np.float32)
+        for part, sent, probabilities in self._ask(X):
+            embedding[part], answer[part] = sent, probabilities
+        return embedding, answer
+
     def copy(self) -> TorchModel:
         """Make an independent model that would go on training exactly as this one."""
         module = copy.deepcopy(self._module)
