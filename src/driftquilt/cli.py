@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import track
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn, track
 from rich.table import Table
 
 from driftquilt import __version__
+from driftquilt.errors import DriftquiltError
 
 if TYPE_CHECKING:
-    from driftquilt.report.tables import QuiltRow
+    from driftquilt.experiments.plan import Plan
+    from driftquilt.report.quilt_rows import QuiltRow
 
-__all__ = ["app"]
+__all__ = ["app", "run"]
 
 app = typer.Typer(no_args_is_help=True)
+
+
+def run() -> None:
+    """Run a command; one of our errors is one line and exit code 1, Ctrl-C is 130."""
+    try:
+        app()
+    except DriftquiltError as error:
+        typer.echo(f"driftquilt: {error}", err=True)
+        sys.exit(1)
 
 
 def _show_version(wanted: bool) -> None:
@@ -58,7 +72,7 @@ def demo(
     from driftquilt.methods.naive import CurrentSegment, FullData  # noqa: PLC0415
     from driftquilt.methods.quilt import Quilt  # noqa: PLC0415
     from driftquilt.report.figures import quilt_svg  # noqa: PLC0415
-    from driftquilt.report.tables import quilt_rows  # noqa: PLC0415
+    from driftquilt.report.quilt_rows import quilt_rows  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
     stream = sine()
@@ -80,8 +94,134 @@ def demo(
     typer.echo(f"Picture: {picture}")
 
 
+@app.command()
+def datasets() -> None:
+    """List the nine streams, where they come from, and whether they are intact.
+
+    Example: driftquilt datasets
+    """
+    from driftquilt.datasets import describe, names  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("stream", "kind", "rows", "features", "classes", "segments"):
+        is_number = column not in ("stream", "kind")
+        table.add_column(column, no_wrap=True, justify="right" if is_number else "left")
+    table.add_column("state", overflow="fold")
+    places = []
+    for name in names():
+        told = describe(name)
+        state = (
+            told.problem or {True: "intact", False: "damaged", None: "not here yet"}[told.is_intact]
+        )
+        counts = (told.n_rows, told.n_features, told.n_classes, told.n_segments)
+        table.add_row(name, told.kind, *map(str, counts), state)
+        if told.kind == "real":
+            places.append(f"{name}: {told.place}")
+    Console().print(table)
+    typer.echo("\nThe synthetic streams are made in code, the real ones are at")
+    for place in places:
+        typer.echo(f"  {place}")
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[
+        Literal[
+            "accuracy",
+            "selection",
+            "ablation",
+            "initialization",
+            "scalability",
+            "case-study",
+            "all",
+        ],
+        typer.Argument(help="A table or figure of the paper, or all of them."),
+    ] = "all",
+    datasets: Annotated[
+        str | None, typer.Option(help="Streams, by comma; also paths of CSV or Parquet files.")
+    ] = None,
+    methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on.", min=1)] = 5,
+    protocol: Annotated[
+        Literal["honest", "paper"],
+        typer.Option(help="honest: scale by the rows seen; paper: by the whole stream."),
+    ] = "honest",
+    jobs: Annotated[int | None, typer.Option(help="Processes; default: all cores.", min=1)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One seed, the small streams.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder for results, tables and figures.", file_okay=False)
+    ] = Path("reproduce-out"),
+) -> None:
+    """Run the paper's evaluation and write its tables and figures, theirs beside ours.
+
+    It can be stopped at any moment; the same command goes on where it stopped.
+
+    Example: driftquilt reproduce accuracy --datasets usenet1,usenet2 --seeds 1 --out out
+    """
+    try:
+        from driftquilt.experiments.plan import EXPERIMENTS, make_plan  # noqa: PLC0415
+        from driftquilt.experiments.results import read_results  # noqa: PLC0415
+        from driftquilt.report.reproduce import write_report  # noqa: PLC0415
+
+        wanted = list(EXPERIMENTS) if experiment == "all" else [experiment]
+        if quick:
+            wanted = [name for name in wanted if name != "scalability"]
+            seeds, datasets = 1, datasets or "usenet1,usenet2"
+        plan = make_plan(
+            wanted,
+            datasets=_split(datasets),
+            methods=_split(methods),
+            n_seeds=seeds,
+            protocol=protocol,
+        )
+        _run_plan(plan, out, jobs or os.cpu_count() or 1)
+        command = shlex.join(["driftquilt", *sys.argv[1:]])
+        for path in write_report(read_results(out / "results.jsonl"), wanted, out, command=command):
+            typer.echo(path)
+    except KeyboardInterrupt as interrupt:
+        typer.echo("driftquilt: stopped; the same command goes on where it stopped", err=True)
+        raise typer.Exit(130) from interrupt
+
+
+def _split(names: str | None) -> list[str] | None:
+    return [name.strip() for name in names.split(",") if name.strip()] if names else None
+
+
+def _run_plan(plan: Plan, out: Path, jobs: int) -> None:
+    """Run what is left, and show on stderr how far it is and how long it will take."""
+    from driftquilt.experiments.results import read_results  # noqa: PLC0415
+    from driftquilt.experiments.work import effort, run_plan, split_tasks  # noqa: PLC0415
+
+    work = run_plan(plan, out, jobs=jobs)
+    done = {result.cell for result in read_results(out / "results.jsonl")}
+    tasks = split_tasks(plan, done)
+    n_left = sum(cell not in done for task in tasks for cell in task)
+    if plan.cells and not n_left:
+        typer.echo(f"All {len(plan.cells)} results are in {out} already", err=True)
+    n_done = len(plan.cells) - n_left
+    columns = (
+        TextColumn("{task.fields[n_done]}/{task.fields[n_all]}"),
+        BarColumn(),
+        TextColumn("time left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        speed_estimate_period=86_400,  # a task may take hours
+        disable=not n_left,
+    ) as progress:
+        bar = progress.add_task(
+            "", total=sum(map(effort, tasks)), n_done=n_done, n_all=len(plan.cells)
+        )
+        for results in work:
+            n_done += len(results)
+            spent = effort(tuple(result.cell for result in results))
+            progress.update(bar, advance=spent, n_done=n_done)
+
+
 def _accuracy_table(rows: list[QuiltRow]) -> Table:
-    from driftquilt.report.tables import mean_accuracies  # noqa: PLC0415
+    from driftquilt.report.quilt_rows import mean_accuracies  # noqa: PLC0415
 
     means = mean_accuracies(rows)
     table = Table("segment", *means, "segments kept", title="Accuracy on the rest of the segment")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from driftquilt.report.figures import quilt_svg
-from driftquilt.report.tables import QuiltRow, mean_accuracies
+from driftquilt.report.quilt_rows import QuiltRow, mean_accuracies
 
 SVG = "{http://www.w3.org/2000/svg}"
 

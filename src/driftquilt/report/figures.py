@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from xml.sax.saxutils import escape
 
-from driftquilt.report.tables import QuiltRow
+from driftquilt.report.quilt_rows import QuiltRow
 
 __all__ = ["quilt_svg"]
 

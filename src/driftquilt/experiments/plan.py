@@ -1,0 +1,249 @@
+"""What is to be run: streams × methods × seeds, for each table and figure of the paper.
+
+Methods are named as in the paper's results. One of your own goes into `extra`, under a name of
+its own, and then appears in every table.
+
+>>> plan = make_plan(["accuracy"], datasets=["sine:3"], methods=["quilt", "hat"], n_seeds=2)
+>>> len(plan.cells), plan.cells[0]
+(12, Cell(dataset='sine:3', method='hat', segment=0, seed=0))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from driftquilt.core.selection import Rule
+from driftquilt.datasets import Stream, load, names, read_stream
+from driftquilt.datasets.base import check_count
+from driftquilt.errors import InputError
+from driftquilt.experiments.protocol import Protocol
+from driftquilt.experiments.results import Cell
+from driftquilt.methods.base import Method
+from driftquilt.methods.best_segments import BestSegments
+from driftquilt.methods.cvdte import CVDTE
+from driftquilt.methods.glister import Glister
+from driftquilt.methods.grad_match import GradMatch
+from driftquilt.methods.learn_nse import LearnNSE
+from driftquilt.methods.naive import CurrentSegment, FullData
+from driftquilt.methods.quilt import Quilt
+from driftquilt.methods.sega import SEGA
+from driftquilt.methods.trees import ARF, HAT
+from driftquilt.search.bayes import Bayes
+
+__all__ = [
+    "CHAINED",
+    "EXPERIMENTS",
+    "METHODS",
+    "Experiment",
+    "Maker",
+    "Plan",
+    "has_length",
+    "load_stream",
+    "make_plan",
+]
+
+#: Makes a method from a seed and the name of the stream.
+Maker = Callable[[int, str], Method]
+
+
+def _seeded(kind: Callable[..., Method], seed: int, _: str) -> Method:
+    return kind(seed=seed)
+
+
+def _quilt(seed: int, _: str, *, use_disparity: bool = True, use_gain: bool = True) -> Method:
+    return Quilt(search=Bayes(), seed=seed, rule=Rule(use_disparity, use_gain))
+
+
+def _quilt_default(seed: int, _: str) -> Method:
+    return Quilt(n_folds=2, seed=seed)
+
+
+def _sega(_: int, dataset: str) -> Method:
+    return SEGA(n_windows=5 if dataset in ("spam", "usenet1", "usenet2") else 10)
+
+
+def _grad_match(seed: int, dataset: str) -> Method:
+    return GradMatch(seed=seed, tolerance=0.5 if dataset == "sine" else 0.01)
+
+
+METHODS: dict[str, Maker] = {
+    "full_data": partial(_seeded, FullData),
+    "current_segment": partial(_seeded, CurrentSegment),
+    "hat": partial(_seeded, HAT),
+    "arf": partial(_seeded, ARF),
+    "learn_nse": partial(_seeded, LearnNSE),
+    "sega": _sega,
+    "cvdte": partial(_seeded, CVDTE),
+    "glister": partial(_seeded, Glister),
+    "grad_match": _grad_match,
+    "quilt": _quilt,
+    "quilt_default": _quilt_default,
+    "quilt_without_disparity": partial(_quilt, use_disparity=False),
+    "quilt_without_gain": partial(_quilt, use_gain=False),
+    "quilt_without_both": partial(_quilt, use_disparity=False, use_gain=False),
+    "quilt_init_previous": _quilt,
+    "best_segments": partial(_seeded, BestSegments),
+}
+
+#: Methods that start from their own model of the segment before.
+CHAINED = frozenset({"quilt_init_previous"})
+
+#: Trying every subset takes hours; so many seeds of it are enough for a gold standard.
+GOLD_SEEDS = 2
+
+_ALL_STREAMS = tuple(names())
+_TEN = tuple(METHODS)[:10]
+_LONG = "random_rbf:20"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure: what it compares, and on which streams."""
+
+    methods: tuple[str, ...]
+    datasets: tuple[str, ...] = _ALL_STREAMS
+
+    def covers(self, dataset: str) -> bool:
+        """Whether it is run on a stream: on its own, and on any that no experiment has."""
+        return dataset in self.datasets or dataset not in (*_ALL_STREAMS, _LONG)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "accuracy": Experiment((*_TEN, "quilt_default")),
+    "selection": Experiment(("full_data", "current_segment", "quilt", "best_segments")),
+    "ablation": Experiment(
+        ("quilt_without_both", "quilt_without_disparity", "quilt_without_gain", "quilt")
+    ),
+    "initialization": Experiment(
+        ("quilt", "quilt_init_previous"),
+        ("sea", "random_rbf", "sine", "electricity", "weather", "spam"),
+    ),
+    "scalability": Experiment((*_TEN, "quilt_default"), (_LONG,)),
+    "case-study": Experiment((), ()),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cells to run, each once, and what it takes to run them."""
+
+    cells: tuple[Cell, ...]
+    protocol: Protocol
+    extra: Mapping[str, Maker]
+
+    def make(self, cell: Cell) -> Method:
+        maker = self.extra.get(cell.method) or METHODS[cell.method]
+        return maker(cell.seed, cell.dataset)
+
+
+def make_plan(
+    experiments: Iterable[str] = ("accuracy",),
+    *,
+    datasets: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    n_seeds: int = 5,
+    protocol: Protocol = "honest",
+    extra: Mapping[str, Maker] | None = None,
+) -> Plan:
+    """The cells that the experiments need; `datasets` and `methods` narrow them down.
+
+    A data set is one of the nine names, a name with a number of segments ("random_rbf:20"), or
+    the path of a CSV or Parquet file with the columns "label" and "segment".
+    """
+    experiments, extra = list(experiments), extra or {}
+    _check_names("experiment", experiments, EXPERIMENTS)
+    _check_names("method", methods or (), [*METHODS, *extra])
+    _check_extra(extra)
+    check_count("n_seeds", n_seeds)
+    cells: dict[Cell, None] = {}
+    for name in experiments:
+        wanted = [
+            method
+            for method in (*EXPERIMENTS[name].methods, *extra)
+            if methods is None or method in methods
+        ]
+        for dataset in _choose_datasets(name, datasets):
+            for method in wanted:
+                seeds = min(n_seeds, GOLD_SEEDS) if method == "best_segments" else n_seeds
+                cells |= dict.fromkeys(
+                    Cell(dataset, method, segment, seed)
+                    for seed in range(seeds)
+                    for segment in range(load_stream(dataset).n_segments)
+                )
+    if not cells and any(EXPERIMENTS[name].methods for name in experiments):
+        raise InputError(_say_empty(experiments))
+    return Plan(tuple(cells), protocol, extra)
+
+
+@cache
+def load_stream(dataset: str) -> Stream:
+    """A stream by what the command line calls it."""
+    name, _, n_segments = dataset.partition(":")
+    if name not in names() and Path(dataset).suffix:
+        stream = read_stream(Path(dataset))
+        _check_sizes(dataset, stream)
+        return stream
+    if n_segments and not n_segments.isdecimal():
+        raise InputError(f"{dataset!r} asks for {n_segments!r} segments; give a number: {name}:20")
+    return load(name, n_segments=int(n_segments) if n_segments else None)
+
+
+def _choose_datasets(name: str, datasets: Sequence[str] | None) -> Sequence[str]:
+    """Those asked for, as far as the experiment covers them."""
+    experiment = EXPERIMENTS[name]
+    if not experiment.methods or datasets is None:
+        return experiment.datasets
+    if name == "scalability":
+        return [dataset for dataset in datasets if has_length(dataset)]
+    return [dataset for dataset in datasets if experiment.covers(dataset)]
+
+
+def has_length(dataset: str) -> bool:
+    """Whether a stream of the paper is asked for with a number of segments."""
+    name, mark, _ = dataset.partition(":")
+    return bool(mark) and name in names()
+
+
+def _check_sizes(dataset: str, stream: Stream) -> None:
+    sizes = np.bincount(stream.segments)
+    n_current, least = int(sizes.mean() * stream.current_share), int(sizes.argmin())
+    if n_current < 2:  # noqa: PLR2004  # one to train, one to validate
+        raise InputError(
+            f"{dataset} has {sizes.mean():.0f} rows per segment, of which "
+            f"{stream.current_share:.0%} are labelled; it takes at least 2: use longer segments"
+        )
+    if sizes[least] <= n_current:
+        raise InputError(
+            f"{dataset}: segment {stream.segment_names[least]!r} has {sizes[least]} row(s), but "
+            f"{n_current} are labelled in each segment and the rest is the test; join it to another"
+        )
+
+
+def _check_extra(extra: Mapping[str, Maker]) -> None:
+    for name in extra:
+        if name in METHODS:
+            raise InputError(f"{name!r} is a method of the paper's; name your own differently")
+
+
+def _check_names(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+            raise InputError(f"there is no {kind} called {name!r}{hint}")
+
+
+def _say_empty(experiments: Iterable[str]) -> str:
+    parts = [
+        f"{name} compares {', '.join(EXPERIMENTS[name].methods)} on "
+        f"{', '.join(EXPERIMENTS[name].datasets)}"
+        for name in experiments
+    ]
+    return f"there is nothing to run: {'; '.join(parts)}"

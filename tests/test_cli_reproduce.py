@@ -1,0 +1,163 @@
+"""`driftquilt reproduce` and `driftquilt datasets` as a user types them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from driftquilt.cli import run
+from driftquilt.datasets import names
+from driftquilt.experiments.results import read_results
+from tests.small_streams import write_sine
+
+
+class Outcome(NamedTuple):
+    """What a command left on the screen."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+Drive = Callable[..., Outcome]
+
+
+@pytest.fixture
+def drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Drive:
+    """Runs a command in an empty folder, on a screen of 80 columns."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+
+    def command(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["driftquilt", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            run()
+        out, err = capfd.readouterr()
+        return Outcome(int(ended.value.code or 0), out, err)
+
+    return command
+
+
+def test_reproduce_ends_in_results_and_tables(drive: Drive, tmp_path: Path) -> None:
+    dataset = write_sine(tmp_path / "own mail.csv")
+    arguments = ["reproduce", "accuracy", "--datasets", dataset, "--methods", "full_data, sega"]
+    arguments += ["--seeds", "1", "--jobs", "1", "--out", "made/here"]
+    outcome = drive(*arguments)
+    assert outcome.code == 0, outcome.stderr
+    written = outcome.stdout.splitlines()
+    assert written == [
+        "made/here/report.html",
+        "made/here/accuracy.md",
+        "made/here/tables.csv",
+    ]
+    assert "6/6" in outcome.stderr
+    assert "time left" in outcome.stderr
+    results = read_results(Path("made/here/results.jsonl"))
+    assert len(results) == 6
+    text = Path("made/here/accuracy.md").read_text()
+    assert "| full_data |" in text
+    assert "| sega |" in text
+    assert f"--datasets '{dataset}'" in text.splitlines()[0]
+
+    started = time.monotonic()
+    again = drive(*arguments)
+    assert again.code == 0
+    assert again.stdout == outcome.stdout
+    assert again.stderr.splitlines() == ["All 6 results are in made/here already"]
+    assert read_results(Path("made/here/results.jsonl")) == results
+    assert time.monotonic() - started < 5
+
+
+def test_the_case_study_alone_is_two_pictures(drive: Drive) -> None:
+    outcome = drive("reproduce", "case-study", "--out", "study")
+    assert outcome.code == 0, outcome.stderr
+    assert "study/figures/case-study-gain.svg" in outcome.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--datasets", "usenet3"], "there is no data set 'usenet3'; did you mean"),
+        (["--datasets", "gone.csv"], "there is no file gone.csv"),
+        (
+            ["--datasets", "sine:2", "--methods", "quit"],
+            "there is no method called 'quit'; did you",
+        ),
+        (["--datasets", "sine:x"], "'sine:x' asks for 'x' segments"),
+        (["--datasets", "sine:2", "--methods", "best_segments"], "there is nothing to run"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line_on_stderr(
+    drive: Drive, arguments: list[str], message: str
+) -> None:
+    outcome = drive("reproduce", "accuracy", *arguments)
+    assert outcome.code == 1
+    assert outcome.stdout == ""
+    (line,) = outcome.stderr.splitlines()
+    assert line.startswith(f"driftquilt: {message}")
+    assert not Path("reproduce-out").exists()
+
+
+def test_results_of_another_protocol_are_refused_in_one_line(drive: Drive, tmp_path: Path) -> None:
+    dataset = write_sine(tmp_path / "mail.csv", 2)
+    arguments = ["reproduce", "accuracy", "--datasets", dataset, "--methods", "sega", "--jobs", "1"]
+    assert drive(*arguments, "--seeds", "1").code == 0
+    outcome = drive(*arguments, "--seeds", "1", "--protocol", "paper")
+    assert outcome.code == 1
+    (line,) = outcome.stderr.splitlines()
+    assert "choose another folder" in line
+
+
+def test_ctrl_c_before_anything_runs_says_the_same_as_later(
+    drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftquilt.experiments.plan.make_plan", interrupt)
+    outcome = drive("reproduce", "accuracy")
+    assert outcome.code == 130
+    assert outcome.stderr == "driftquilt: stopped; the same command goes on where it stopped\n"
+
+
+def test_help_tells_of_quick_and_has_an_example(drive: Drive) -> None:
+    outcome = drive("reproduce", "--help")
+    assert outcome.code == 0
+    assert "--quick" in outcome.stdout
+    assert "usenet1" in outcome.stdout
+    assert "driftquilt reproduce accuracy --datasets" in " ".join(outcome.stdout.split())
+
+
+def test_quick_takes_one_seed_and_leaves_the_long_stream_out(
+    drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def plan(experiments: list[str], **settings: object) -> None:
+        asked.append((experiments, settings["n_seeds"], settings["datasets"]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftquilt.experiments.plan.make_plan", plan)
+    drive("reproduce", "--quick")
+    drive("reproduce", "ablation", "--quick", "--datasets", "sine")
+    everything = ["accuracy", "selection", "ablation", "initialization", "case-study"]
+    assert asked == [(everything, 1, ["usenet1", "usenet2"]), (["ablation"], 1, ["sine"])]
+
+
+def test_datasets_lists_all_nine_by_their_whole_names(drive: Drive) -> None:
+    outcome = drive("datasets")
+    assert outcome.code == 0
+    lines = [line.split() for line in outcome.stdout.splitlines() if line[:1].strip()]
+    told = {line[0]: line[1:6] for line in lines}
+    assert [name for name in told if name in names()] == list(names())
+    assert told["random_rbf"] == ["synthetic", "16000", "10", "5", "8"]
+    assert told["usenet1"] == ["real", "1500", "99", "2", "5"]
+    assert "…" not in outcome.stdout
