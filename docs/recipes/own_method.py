@@ -11,7 +11,7 @@ from pathlib import Path
 from driftquilt.core.segment import History, Segment
 from driftquilt.experiments.plan import make_plan
 from driftquilt.experiments.results import read_results
-from driftquilt.experiments.work import run_plan
+from driftquilt.experiments.run import run_plan
 from driftquilt.methods.base import Average
 from driftquilt.methods.naive import FullData
 from driftquilt.report.reproduce import write_report

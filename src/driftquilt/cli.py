@@ -67,7 +67,7 @@ def demo(
     """
     # Imported here, so that `driftquilt --help` answers at once.
     from driftquilt.datasets.synthetic import sine  # noqa: PLC0415
-    from driftquilt.experiments.run import compare  # noqa: PLC0415
+    from driftquilt.experiments.compare import compare  # noqa: PLC0415
     from driftquilt.methods.base import Method  # noqa: PLC0415
     from driftquilt.methods.naive import CurrentSegment, FullData  # noqa: PLC0415
     from driftquilt.methods.quilt import Quilt  # noqa: PLC0415
@@ -190,7 +190,7 @@ def _split(names: str | None) -> list[str] | None:
 def _run_plan(plan: Plan, out: Path, jobs: int) -> None:
     """Run what is left, and show on stderr how far it is and how long it will take."""
     from driftquilt.experiments.results import read_results  # noqa: PLC0415
-    from driftquilt.experiments.work import effort, run_plan, split_tasks  # noqa: PLC0415
+    from driftquilt.experiments.run import effort, run_plan, split_tasks  # noqa: PLC0415
 
     work = run_plan(plan, out, jobs=jobs)
     done = {result.cell for result in read_results(out / "results.jsonl")}

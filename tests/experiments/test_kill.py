@@ -16,7 +16,7 @@ import pytest
 
 from driftquilt.experiments.plan import make_plan
 from driftquilt.experiments.results import read_results
-from driftquilt.experiments.work import run_plan
+from driftquilt.experiments.run import run_plan
 from tests.small_streams import without_times, write_sine
 
 METHODS = ["full_data", "sega", "quilt"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from driftquilt.datasets.synthetic import sine
+from driftquilt.experiments.compare import compare
 from driftquilt.experiments.protocol import Protocol, evaluations
-from driftquilt.experiments.run import compare
 from driftquilt.methods.naive import CurrentSegment
 
 

@@ -1,44 +1,251 @@
-"""Methods side by side on one stream.
+"""Run a plan on all cores, and go on where an earlier run stopped.
 
->>> from driftquilt.datasets.synthetic import sine
->>> from driftquilt.methods.naive import CurrentSegment, FullData
->>> methods = {"all": FullData(max_epochs=5), "current": CurrentSegment(max_epochs=5)}
->>> outcomes = list(compare(sine(2, 200), methods))
->>> [(outcome.segment, outcome.method) for outcome in outcomes]
-[(0, 'all'), (0, 'current'), (1, 'all'), (1, 'current')]
+Every cell is a task of its own, but for methods that start from their model of the segment
+before: all segments of one seed are then one task. Workers are processes, each with BLAS on
+one thread; the parent writes the results, a task at a time.
+
+A worker lives as long as the parent holds the other end of a pipe. When the parent lets go of
+it, by an error, by Ctrl-C or by being killed, the worker ends in the middle of what it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import lru_cache
+from itertools import groupby, islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
+from sklearn.metrics import f1_score
 
-from driftquilt.datasets.base import Stream
-from driftquilt.experiments.protocol import Protocol, evaluations
-from driftquilt.methods.base import Fitted, Method
+from driftquilt.core.segment import Segment
+from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.executor import one_blas_thread
+from driftquilt.experiments.plan import CHAINED, Plan, load_stream
+from driftquilt.experiments.protocol import Evaluation, Protocol, evaluations
+from driftquilt.experiments.results import Cell, Result, ResultFile
+from driftquilt.methods.base import Average, Fitted, Method
+from driftquilt.methods.best_segments import BestSegmentsModel
+from driftquilt.methods.quilt import Quilt, QuiltModel
 
-__all__ = ["Outcome", "compare"]
+__all__ = ["Task", "effort", "run_plan", "split_tasks"]
+
+Task: TypeAlias = tuple[Cell, ...]
+
+_FEW = 40
+_rehearsed: set[tuple[str, bool]] = set()
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One method on one segment."""
+def run_plan(plan: Plan, out: Path, *, jobs: int = 1) -> Generator[list[Result], None, None]:
+    """Run what is missing in `out/results.jsonl`; yield the new results, task by task.
 
-    segment: Hashable
-    method: str
-    accuracy: float
-    model: Fitted = field(repr=False)
+    A file that cannot be added to is refused at once, before the first task.
+    """
+    return _run_missing(plan, ResultFile(out / "results.jsonl", plan.protocol), jobs)
 
 
-def compare(
-    stream: Stream, methods: Mapping[str, Method], protocol: Protocol = "honest"
-) -> Iterator[Outcome]:
-    """Every method on every segment of the stream, segment by segment."""
-    for evaluation in evaluations(stream, protocol):
-        for name, method in methods.items():
-            model = method.adapt(evaluation.history, evaluation.current)
-            predicted = model.predict_proba(evaluation.test.X).argmax(axis=1)
-            accuracy = float(np.mean(predicted == evaluation.test.y))
-            yield Outcome(evaluation.test.name, name, accuracy, model)
+def _run_missing(plan: Plan, file: ResultFile, jobs: int) -> Generator[list[Result], None, None]:
+    with file:
+        done = {result.cell for result in file.results}
+        for results in _work(plan, split_tasks(plan, done), jobs):
+            new = [result for result in results if result.cell not in done]
+            file.add(new)
+            yield new
+
+
+def split_tasks(plan: Plan, done: set[Cell]) -> list[Task]:
+    """What is left to do; longest first, so that no core idles at the end."""
+    tasks: list[Task] = []
+    lanes = sorted(plan.cells, key=lambda cell: (cell.dataset, cell.method, cell.seed))
+    for (_, method, _), cells in groupby(lanes, key=lambda cell: (cell[0], cell[1], cell[3])):
+        lane = sorted(cells, key=lambda cell: cell.segment)
+        parts = [tuple(lane)] if method in CHAINED else [(cell,) for cell in lane]
+        tasks += [part for part in parts if not done.issuperset(part)]
+    return sorted(tasks, key=effort, reverse=True)
+
+
+def effort(task: Task) -> int:
+    """About how long a task takes: rows that are trained on, once per subset of Best Segments."""
+    n_rows = len(load_stream(task[0].dataset).labels)
+    weights = [2**cell.segment if cell.method == "best_segments" else 1 for cell in task]
+    return n_rows * sum((cell.segment + 1) * w for cell, w in zip(task, weights, strict=True))
+
+
+def _work(plan: Plan, tasks: Sequence[Task], jobs: int) -> Iterator[list[Result]]:
+    plan = replace(plan, cells=())  # what travels with every task
+    if jobs == 1 or len(tasks) < 2:  # noqa: PLR2004
+        yield from (run_task(plan, task) for task in tasks)
+        return
+    _expect_mobile(plan)
+    context = multiprocessing.get_context("spawn")
+    leash, hand = context.Pipe(duplex=False)
+    with leash, hand, ProcessPoolExecutor(jobs, context, _prepare, (leash,)) as pool:
+        try:
+            yield from _in_any_order(pool, plan, iter(tasks), jobs)
+        except BrokenProcessPool as error:
+            raise DriftquiltError(
+                "a worker process died. If memory ran out, take fewer jobs; if a method is your "
+                "own, define it in a module or a script with `if __name__ == '__main__':`, or run "
+                "with jobs=1. What is done is kept"
+            ) from error
+        except BaseException:
+            hand.close()
+            raise
+
+
+def _in_any_order(
+    pool: ProcessPoolExecutor, plan: Plan, tasks: Iterator[Task], jobs: int
+) -> Iterator[list[Result]]:
+    """Results as they come; few tasks are handed out ahead, and each only once."""
+    running: set[Future[list[Result]]] = set()
+    while True:
+        with _no_interrupt():
+            ahead = islice(tasks, 2 * jobs - len(running))
+            running |= {pool.submit(run_task, plan, task) for task in ahead}
+        if not running:
+            return
+        finished, running = wait(running, return_when=FIRST_COMPLETED)
+        yield from (future.result() for future in finished)
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Ctrl-C waits until the block is left; processes started in it never hear of it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _expect_mobile(plan: Plan) -> None:
+    try:
+        pickle.dumps(plan)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise InputError(
+            f"a method of your own cannot be sent to other processes ({error}); define its maker "
+            "at the top of a module, or run with jobs=1"
+        ) from error
+
+
+def _prepare(leash: Connection) -> None:
+    """End a worker when the leash is let go, and not at Ctrl-C, which is the parent's affair."""
+
+    def watch() -> None:
+        try:
+            leash.poll(None)
+        finally:
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def run_task(plan: Plan, task: Task) -> list[Result]:
+    """All cells of a task, in order of segments."""
+    results, before = [], None
+    for cell in task:
+        method = plan.make(cell)
+        if isinstance(method, Quilt) and isinstance(before, QuiltModel):
+            method = replace(method, previous=before.models)
+        try:
+            evaluation = _evaluations(cell.dataset, plan.protocol)[cell.segment]
+            _rehearse(plan, cell, evaluation)
+            with one_blas_thread():
+                result, before = run_cell(cell, method, evaluation, plan.protocol)
+        except DriftquiltError as error:
+            raise InputError(f"{_say(cell)}: {error}") from error
+        except Exception as error:
+            error.add_note(f"in {_say(cell)}")
+            raise
+        results.append(result)
+    return results
+
+
+def _rehearse(plan: Plan, cell: Cell, evaluation: Evaluation) -> None:
+    """Let a method load and compile, on a few rows, what it needs when first used; untimed."""
+    kind = (cell.method, bool(evaluation.history))
+    if kind in _rehearsed:
+        return
+    _rehearsed.add(kind)
+    history = [segment.take(slice(_FEW)) for segment in evaluation.history[-1:]]
+    with suppress(Exception):
+        plan.make(cell).adapt(history, evaluation.current.take(slice(_FEW)))
+
+
+def _say(cell: Cell) -> str:
+    return f"{cell.method} on {cell.dataset}, segment {cell.segment}, seed {cell.seed}"
+
+
+def run_cell(
+    cell: Cell, method: Method, evaluation: Evaluation, protocol: Protocol
+) -> tuple[Result, Fitted]:
+    """Adapt, time it, and ask the test rows."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    model = method.adapt(evaluation.history, evaluation.current)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    trainings = model.trainings if isinstance(model, Average) else ()
+    spent = sum(epoch.seconds for training in trainings for epoch in training)
+    n_classes = len(load_stream(cell.dataset).class_names)
+    accuracy, f1 = _score(model, evaluation.test, n_classes)
+    result = Result(
+        *cell,
+        protocol=protocol,
+        accuracy=accuracy,
+        f1=f1,
+        seconds=wall,
+        cpu_seconds=cpu,
+        training_cpu_seconds=spent if trainings else cpu,
+        epochs=sum(map(len, trainings)) if trainings else None,
+        usage=_usage(model, evaluation),
+        selected=_selected(model),
+    )
+    return result, model
+
+
+@lru_cache(maxsize=2)
+def _evaluations(dataset: str, protocol: Protocol) -> list[Evaluation]:
+    return list(evaluations(load_stream(dataset), protocol))
+
+
+def _score(model: Fitted, test: Segment, n_classes: int) -> tuple[float, float]:
+    """Accuracy, and F1 of class 1; with more than two classes its mean weighted by rows."""
+    predicted = model.predict_proba(test.X).argmax(axis=1)
+    kind = "binary" if n_classes == 2 else "weighted"  # noqa: PLR2004
+    f1 = f1_score(test.y, predicted, average=kind, zero_division=0.0)
+    return float(np.mean(predicted == test.y)), float(f1)
+
+
+def _usage(model: Fitted, evaluation: Evaluation) -> float | None:
+    """Share of the rows at hand that an epoch trained on, averaged over epochs."""
+    if not isinstance(model, QuiltModel):
+        return None
+    sizes = np.array([len(segment) for segment in evaluation.history], dtype=np.int64)
+    epochs = [epoch for training in model.trainings for epoch in training]
+    shares = [e.n_rows / (e.n_rows + sizes[~e.selected].sum()) for e in epochs]
+    return float(np.mean(shares))
+
+
+def _selected(model: Fitted) -> list[int] | None:
+    """The past segments trained on, of any model that tells them in `selected`."""
+    if isinstance(model, QuiltModel):
+        return [int(str(use.name)) for use in model.selection if use.kept]
+    if isinstance(model, BestSegmentsModel):
+        return [int(str(name)) for name in model.gold]
+    names = getattr(model, "selected", None)
+    return None if names is None else [int(str(name)) for name in names]

@@ -1,7 +1,7 @@
 """The values behind tables and pictures, gathered from outcomes.
 
 >>> from driftquilt.datasets.synthetic import sine
->>> from driftquilt.experiments.run import compare
+>>> from driftquilt.experiments.compare import compare
 >>> from driftquilt.methods.naive import FullData
 >>> rows = quilt_rows(compare(sine(2, 200), {"all data": FullData(max_epochs=2)}))
 >>> [(row.name, row.shares, list(row.accuracies)) for row in rows]
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from driftquilt.experiments.run import Outcome
+from driftquilt.experiments.compare import Outcome
 from driftquilt.methods.quilt import QuiltModel
 
 __all__ = ["QuiltRow", "mean_accuracies", "quilt_rows"]

@@ -20,7 +20,7 @@ from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.experiments.plan import Plan, load_stream, make_plan
 from driftquilt.experiments.protocol import evaluations
 from driftquilt.experiments.results import Cell, Result, read_results
-from driftquilt.experiments.work import effort, run_plan, split_tasks
+from driftquilt.experiments.run import effort, run_plan, split_tasks
 from driftquilt.methods.base import Fitted, Method
 from driftquilt.methods.naive import CurrentSegment, FullData
 from driftquilt.methods.quilt import Quilt, QuiltModel
