@@ -13,7 +13,7 @@ import driftquilt
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Driftquilt in a process of its own, with plain output."""
-    command = [sys.executable, "-c", "from driftquilt.cli import app; app()", *arguments]
+    command = [sys.executable, "-c", "from driftquilt.cli import run; run()", *arguments]
     env = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
@@ -50,3 +50,11 @@ def test_an_output_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert outcome.returncode == 2
     assert "taken" in outcome.stderr
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_one_line_and_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    outcome = run("demo", "--out", "taken/below", cwd=tmp_path)
+    assert outcome.returncode == 1
+    assert outcome.stderr.startswith("driftquilt: cannot read or write:")
+    assert len(outcome.stderr.splitlines()) == 1

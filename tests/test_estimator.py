@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import Any
 
@@ -175,8 +176,9 @@ def test_without_segments_there_is_no_history() -> None:
 
 
 def test_the_segment_that_appears_last_is_current_whatever_its_name() -> None:
-    clf = quilt().fit(X, Y, segments=np.repeat([9, 1, 5], N // 3))
-    assert [use.name for use in clf.selection_] == [9, 1]
+    clf = quilt().fit(X, Y, segments=np.repeat(["nine", "one", "five"], N // 3))
+    assert [use.name for use in clf.selection_] == ["nine", "one"]
+    assert clf.selection_.current == "five"
 
 
 def test_a_class_may_be_in_old_segments_only() -> None:
@@ -241,7 +243,7 @@ def test_balanced_weights_give_classes_the_same_total() -> None:
 
 
 def test_class_weight_of_a_label_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match=r"class_weight names \['7'\].*classes are \[0, 1\]"):
+    with pytest.raises(InputError, match=r"class_weight names 7, .*classes are \[0, 1\]"):
         fitted(class_weight={7: 2.0})
 
 
@@ -373,8 +375,8 @@ def test_no_progress_draws_nothing(capfd: pytest.CaptureFixture[str], search: st
 
 def test_the_selection_is_shown_as_a_table() -> None:
     lines = repr(fitted().selection_).splitlines()
-    assert lines[0].startswith("Selection of ")
-    assert lines[0].endswith("of 2 past segments (scores at the best epoch)")
+    assert lines[0].startswith("Trained for June (80 rows): ")
+    assert lines[0].endswith("of 2 past segments kept (scores at the best epoch)")
     assert [line.split()[0] for line in lines[1:]] == ["segment", "April", "May"]
 
 
@@ -555,3 +557,25 @@ def test_whole_numbers_are_fine_for_a_net_trained_on_floats_but_not_the_other_wa
 
 def test_a_learner_given_by_hand_equals_its_settings() -> None:
     assert same(fitted(learner=MLP(8, 0.02, 128)), fitted())
+
+
+@pytest.mark.parametrize(
+    ("names", "warns"),
+    [
+        (["2024-04", "2024-03", "2024-02"], True),
+        ([3, 2, 1], True),
+        ([1, 2, 3], False),
+        (["2024-02", "2024-03", "2024-04"], False),
+        (["April", "May", "June"], False),
+    ],
+)
+def test_dated_segments_that_run_backwards_are_warned_of(names: list[Any], warns: bool) -> None:
+    segments = np.repeat(np.array(names, dtype=object), N // 3)
+    expected: AbstractContextManager[Any] = (
+        pytest.warns(UserWarning, match=f"{names[-1]}, is taken for the present")
+        if warns
+        else nullcontext()
+    )
+    with expected:
+        clf = quilt(max_epochs=1).fit(X, Y, segments=segments)
+    assert clf.selection_.current == names[-1]

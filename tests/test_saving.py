@@ -310,15 +310,15 @@ def test_a_failing_write_leaves_the_old_file_as_it_was(
     assert list(saved.parent.iterdir()) == [saved]
 
 
-def test_a_failing_rename_leaves_no_draft_behind(tmp_path: Path) -> None:
+def test_saving_onto_a_folder_is_refused_and_leaves_no_draft(tmp_path: Path) -> None:
     target = tmp_path / "model"
     target.mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(ModelFileError, match="is a folder"):
         fitted().save(target)
     assert list(tmp_path.iterdir()) == [target]
     assert list(target.iterdir()) == []
 
 
 def test_saving_into_a_folder_that_is_gone_says_so(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ModelFileError, match=r"there is no folder .*gone"):
         fitted().save(tmp_path / "gone" / "model")

@@ -32,6 +32,9 @@ def run() -> None:
     except DriftquiltError as error:
         typer.echo(f"driftquilt: {error}", err=True)
         sys.exit(1)
+    except OSError as error:
+        typer.echo(f"driftquilt: cannot read or write: {error}", err=True)
+        sys.exit(1)
 
 
 def _show_version(wanted: bool) -> None:
@@ -221,12 +224,14 @@ def _run_plan(plan: Plan, out: Path, jobs: int) -> None:
 
 
 def _accuracy_table(rows: list[QuiltRow]) -> Table:
+    from driftquilt.methods.explanation import percent  # noqa: PLC0415
     from driftquilt.report.quilt_rows import mean_accuracies  # noqa: PLC0415
 
     means = mean_accuracies(rows)
-    table = Table("segment", *means, "segments kept", title="Accuracy on the rest of the segment")
+    columns = ("segment", *means, "segments kept (epochs)")
+    table = Table(*columns, title="Accuracy on the rest of the segment")
     for row in rows:
-        kept = ", ".join(map(str, row.kept)) or "none"
+        kept = ", ".join(f"{s} ({percent(row.shares[s])})" for s in row.kept) or "none"
         table.add_row(str(row.name), *(f"{row.accuracies[m]:.3f}" for m in means), kept)
     table.add_section()
     table.add_row("mean", *(f"{value:.3f}" for value in means.values()))

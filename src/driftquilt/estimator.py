@@ -36,6 +36,7 @@ from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError
 from driftquilt.estimator_file import starts_alike
 from driftquilt.executor import one_blas_thread
+from driftquilt.inputs.codes import warn_of_order
 from driftquilt.inputs.encoder import Encoder
 from driftquilt.inputs.rows import Rows, read_array
 from driftquilt.inputs.table import Table, read_table
@@ -228,6 +229,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{rows.classes.tolist()}; training needs at least two rows and two classes"
             )
         encoder = Encoder.fit(rows.features) if isinstance(rows.features, Table) else None
+        warn_of_order(rows.segments)
         learner = self._make_learner()
         previous = self._previous(rows, encoder, learner)
         if previous:  # its weights mean what its own encoding made of the rows
@@ -237,7 +239,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         history, current = cut(X, rows.y, rows.codes, rows.segments, weight)
         quilt = self._quilt(learner, previous, len(rows.classes))
         trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
-        self._keep(seen, encoder, learner, quilt.conclude(history, trials))
+        self._keep(seen, encoder, learner, quilt.conclude(history, current, trials))
         return self
 
     def _as_trained(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -292,7 +294,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             unknown = set(self.class_weight) - set(labels)
             if unknown:
                 raise InputError(
-                    f"class_weight names {sorted(map(repr, unknown))}, but the classes are {labels}"
+                    f"class_weight names {', '.join(map(repr, unknown))}, but the classes are "
+                    f"{labels}"
                 )
             weights[:] = [self.class_weight.get(label, 1.0) for label in labels]
         elif self.class_weight is not None:

@@ -38,6 +38,9 @@ def write_model(
 ) -> None:
     """Write the weights and the record, replacing what stands at `path`."""
     target = Path(path)
+    if target.is_dir() or not target.parent.is_dir():
+        found = "is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise ModelFileError(f"cannot write a model to {target}: {found}; choose another path")
     text = json.dumps(record)
     header = {"driftquilt": text, "format": str(FORMAT), "sha256": _digest(tensors, text)}
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")

@@ -608,3 +608,23 @@ def test_missing_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"driftquilt\[torch\]"):
         runpy.run_path(str(torch_module.__file__))
+
+
+def test_an_optimiser_that_is_made_already_is_refused() -> None:
+    net = make()
+    with pytest.raises(InputError, match="give a callable, such as lambda params"):
+        TorchLearner(net, optimizer=torch.optim.Adam(net.parameters()))  # type: ignore[arg-type]
+
+
+def test_a_module_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="module is 'resnet'"):
+        TorchLearner("resnet")  # type: ignore[arg-type]
+
+
+def test_a_class_that_takes_no_arguments_says_how_it_was_called() -> None:
+    class Fixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+
+    with pytest.raises(LearnerError, match=r"Fixed\(4, 3\).* such as Fixed\(\)"):
+        TorchLearner(Fixed).start(table(5).X, 3, 0)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from driftquilt.core.selection import Rule, Scores
 from driftquilt.core.training import Epoch
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.learners.mlp import MLP
-from driftquilt.methods.explanation import FoldCurves, Selection, explain_folds
+from driftquilt.methods.explanation import FoldCurves, Selection, explain_folds, percent
 from driftquilt.methods.quilt import Quilt
 from driftquilt.search.base import Trial
 from driftquilt.search.shared import Shared
@@ -53,13 +53,13 @@ def example(rule: Rule | None = None) -> Selection:
         rule,
     )
     names = ("April", "May", "June", "July")
-    return Selection(names, (10, 20, 30, 40), (first, second), rule)
+    return Selection(names, (10, 20, 30, 40), (first, second), rule, "August", 50)
 
 
 def empty() -> Selection:
     nothing = np.zeros((3, 0))
     curves = FoldCurves(2.0, 1, np.array([0.9, 0.5, 0.6]), nothing.astype(bool), nothing, nothing)
-    return Selection((), (), (curves,), Rule())
+    return Selection((), (), (curves,), Rule(), "August", 50)
 
 
 def test_a_segment_is_kept_when_at_least_one_epoch_used_it() -> None:
@@ -135,7 +135,8 @@ def test_scores_that_are_not_numbers_do_not_count_as_agreement() -> None:
 
 
 def test_explain_has_a_sentence_per_segment_oldest_first() -> None:
-    lines = example().explain().splitlines()
+    summary, *lines = example().explain().splitlines()
+    assert summary == "Trained for August (50 rows): 2 of 4 past segments kept."
     assert [line.split()[0] for line in lines] == ["April", "May", "June", "July"]
     assert all(line.endswith(".") for line in lines)
 
@@ -143,18 +144,20 @@ def test_explain_has_a_sentence_per_segment_oldest_first() -> None:
 def test_an_empty_history_is_explained_shown_and_saved() -> None:
     selection = empty()
     assert selection.explain().startswith("There is no past segment")
-    assert repr(selection) == "Selection of 0 of 0 past segments"
+    assert repr(selection) == "Trained for August (50 rows): 0 of 0 past segments kept"
     assert "<tbody></tbody>" in selection._repr_html_()
     assert len(selection.to_frame("pandas")) == 0
     assert selection.to_frame("polars").columns[0] == "segment"
     again = Selection.from_json(json.loads(json.dumps(selection.to_json())))
     assert len(again) == 0
+    assert (again.current, again.n_current) == ("August", 50)
     assert again.folds[0].selected.shape == (3, 0)
 
 
 def test_repr_is_a_table_with_the_scores_at_the_best_epoch() -> None:
     head, titles, *lines = repr(example()).splitlines()
-    assert head == "Selection of 2 of 4 past segments (scores at the best epoch)"
+    kept = "2 of 4 past segments kept"
+    assert head == f"Trained for August (50 rows): {kept} (scores at the best epoch)"
     assert titles.split() == ["segment", "rows", "used", "disparity", "gain"]
     assert lines[2].split() == ["June", "30", "100%", "0.250", "+0.4000"]
     assert len({len(line) for line in (titles, *lines)}) == 1
@@ -271,7 +274,7 @@ def test_curves_are_those_of_the_winning_trials() -> None:
 
     epochs = (epoch(np.nan, 0.1), epoch(0.4, 0.2), epoch(0.3, 0.7), epoch(0.3, 0.9))
     may = Segment("May", np.zeros((5, 1)), np.zeros(5, np.int64), np.ones(5, np.float32))
-    [use] = selection = explain_folds([may], [Trial(0.5, 0.3, epochs, None)], Rule())
+    [use] = selection = explain_folds([may], may, [Trial[Any](0.5, 0.3, epochs, None)], Rule())
     assert selection.folds[0].best == 2
     assert use.n_rows == 5
     assert use.share == 0.5
@@ -292,3 +295,15 @@ def test_a_real_training_is_explained() -> None:
     assert [use.kept for use in selection] == [False, True]
     assert selection.of("April").gain.first < 0 < selection.of("May").gain.first
     assert "April was dropped" in selection.explain()
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.0, "0%"), (0.0001, "<1%"), (0.006, "1%"), (0.5, "50%"), (1.0, "100%")]
+)
+def test_a_segment_that_was_used_never_reads_as_unused(share: float, words: str) -> None:
+    assert percent(share) == words
+
+
+def test_a_segment_is_found_by_its_name() -> None:
+    selection = example()
+    assert selection["June"] == selection.of("June") == selection[2]

@@ -20,7 +20,8 @@ array([2., 2., 2.])
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -32,7 +33,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from driftquilt.errors import InputError
 from driftquilt.inputs.columns import as_array, is_missing, is_text, read_column
 
-__all__ = ["read_labels", "read_segments", "read_weights"]
+__all__ = ["read_labels", "read_segments", "read_weights", "warn_of_order"]
 
 
 def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -80,6 +81,28 @@ def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[n
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(len(order))
     return names[order].tolist(), rank[inverse]
+
+
+def warn_of_order(names: Sequence[Hashable]) -> None:
+    """Warn when segments that carry a number or a date do not appear in its order.
+
+    The last to appear is taken for the present, which newest-first exports get wrong.
+    """
+    dated = all(not isinstance(name, str) or name[:1].isdigit() for name in names)
+    if not dated or len({type(name) for name in names}) > 1:
+        return
+    try:
+        rising = all(a < b for a, b in pairwise(names))  # type: ignore[operator]
+    except TypeError:
+        return
+    if not rising:
+        warnings.warn(
+            f"segments appear in the order {', '.join(map(str, names[:3]))}, …, {names[-1]}, and "
+            f"the last one, {names[-1]}, is taken for the present; sort the rows by time if it "
+            "is not",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:

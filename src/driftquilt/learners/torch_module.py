@@ -75,6 +75,16 @@ class TorchLearner:
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise InputError(f"batch_size is {self.batch_size}; it counts rows, so at least 1")
+        if self.optimizer is not None and not callable(self.optimizer):
+            raise InputError(
+                f"optimizer is a {type(self.optimizer).__name__}, but every training makes its "
+                "own; give a callable, such as lambda params: torch.optim.AdamW(params, lr=1e-3)"
+            )
+        if not callable(self.module):
+            raise InputError(
+                f"module is {self.module!r}; give an nn.Module, or a callable that makes one from "
+                "(n_features, n_classes)"
+            )
 
     def start(self, X: NDArray[Any], n_classes: int, seed: int) -> TorchModel:
         """Begin a training; LearnerError when the net has no head for `n_classes`."""
@@ -99,12 +109,23 @@ class TorchLearner:
         training = {"batch_size": self.batch_size, "device": str(self.device)}
         return {"kind": "torch", "module": name, "head": self.head, **training}
 
+    @staticmethod
+    def _call(maker: Callable[[int, int], nn.Module], n_features: int, n_classes: int) -> nn.Module:
+        try:
+            return maker(n_features, n_classes)
+        except TypeError as error:
+            name = getattr(maker, "__name__", repr(maker))
+            raise LearnerError(
+                f"{name} was called as {name}({n_features}, {n_classes}), for features and "
+                f"classes, and failed: {error}; give a net that is made already, such as {name}()"
+            ) from error
+
     def _new_module(self, X: NDArray[Any], n_classes: int) -> nn.Module:
         module = self.module
         if not isinstance(module, nn.Module):
             if X.ndim == 1:
                 raise LearnerError("rows are single numbers; a callable needs shape (n, features)")
-            module = module(X.shape[1], n_classes)
+            module = self._call(module, X.shape[1], n_classes)
         if not isinstance(module, nn.Module):
             raise LearnerError(f"the callable gave a {type(module).__name__}, not an nn.Module")
         return copy.deepcopy(module)

@@ -19,12 +19,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.core.segment import History
+from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.search.base import Trial
 
-__all__ = ["FoldCurves", "ScoreAt", "SegmentUse", "Selection", "explain_folds"]
+__all__ = ["FoldCurves", "ScoreAt", "SegmentUse", "Selection", "explain_folds", "percent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class SegmentUse:
 
     def sentence(self) -> str:
         """The decision in words."""
-        fate = f"kept (used in {self.share:.0%} of epochs)" if self.kept else "dropped"
+        fate = f"kept (used in {percent(self.share)} of epochs)" if self.kept else "dropped"
         return f"{self.name} was {fate}: {self.why}."
 
 
@@ -77,6 +77,8 @@ class Selection(Sequence[SegmentUse]):
     n_rows: tuple[int, ...]
     folds: tuple[FoldCurves, ...]
     rule: Rule
+    current: Hashable = None
+    n_current: int = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -87,6 +89,8 @@ class Selection(Sequence[SegmentUse]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self._use(s) for s in range(len(self))[index]]
+        if isinstance(index, str):
+            return self.of(index)
         return self._use(range(len(self))[index])
 
     def of(self, name: Hashable) -> SegmentUse:
@@ -99,7 +103,7 @@ class Selection(Sequence[SegmentUse]):
         """One sentence per past segment."""
         if not self.names:
             return "There is no past segment: the model was trained on the current one alone."
-        return "\n".join(use.sentence() for use in self)
+        return "\n".join([f"{self._summary()}.", *(use.sentence() for use in self)])
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """A table with a row per past segment, as a pandas, polars or pyarrow frame."""
@@ -112,9 +116,10 @@ class Selection(Sequence[SegmentUse]):
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON knows it; names that are not text or numbers become text."""
         return {
-            "names": [n if isinstance(n, str | int | float) else str(n) for n in self.names],
+            "names": [_plain(name) for name in self.names],
             "n_rows": list(self.n_rows),
             "rule": [self.rule.use_disparity, self.rule.use_gain],
+            "current": [_plain(self.current), self.n_current],
             "folds": [_curves_to_json(fold) for fold in self.folds],
         }
 
@@ -123,19 +128,19 @@ class Selection(Sequence[SegmentUse]):
         try:
             folds = tuple(_curves_from_json(fold) for fold in record["folds"])
             names, n_rows = tuple(record["names"]), tuple(record["n_rows"])
-            selection = cls(names, n_rows, folds, Rule(*record["rule"]))
+            selection = cls(names, n_rows, folds, Rule(*record["rule"]), *record["current"])
             _check_shapes(selection)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the record of the selection is damaged: {error!r}") from error
         return selection
 
     def __repr__(self) -> str:
-        head = f"Selection of {sum(u.kept for u in self)} of {len(self)} past segments"
+        head = self._summary()
         if not self.names:
             return head
         lines = [f"{'segment':<20} {'rows':>8} {'used':>5} {'disparity':>9} {'gain':>9}"]
         lines += [
-            f"{u.name!s:<20.20} {u.n_rows:>8} {u.share:>5.0%} "
+            f"{u.name!s:<20.20} {u.n_rows:>8} {percent(u.share):>5} "
             f"{u.disparity.best:>9.3f} {u.gain.best:>+9.4f}"
             for u in self
         ]
@@ -144,7 +149,7 @@ class Selection(Sequence[SegmentUse]):
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr style='opacity:{1 if u.kept else 0.55}'><td>{html.escape(str(u.name))}</td>"
-            f"<td>{u.n_rows}</td><td>{u.share:.0%}</td><td>{u.disparity.best:.3f}</td>"
+            f"<td>{u.n_rows}</td><td>{percent(u.share)}</td><td>{u.disparity.best:.3f}</td>"
             f"<td>{u.gain.best:+.4f}</td><td style='text-align:left'>{html.escape(u.why)}</td></tr>"
             for u in self
         )
@@ -153,6 +158,10 @@ class Selection(Sequence[SegmentUse]):
             "<thead><tr><th>segment</th><th>rows</th><th>used</th><th>disparity</th>"
             f"<th>gain</th><th>why</th></tr></thead><tbody>{rows}</tbody></table>"
         )
+
+    def _summary(self) -> str:
+        kept = f"{sum(use.kept for use in self)} of {len(self)} past segments kept"
+        return f"Trained for {self.current} ({self.n_current} rows): {kept}"
 
     def _use(self, s: int) -> SegmentUse:
         share = float(np.mean([fold.selected[:, s].mean() for fold in self.folds]))
@@ -166,11 +175,23 @@ class Selection(Sequence[SegmentUse]):
         )
 
 
-def explain_folds(history: History, winners: Sequence[Trial[Any]], rule: Rule) -> Selection:
+def explain_folds(
+    history: History, current: Segment, winners: Sequence[Trial[Any]], rule: Rule
+) -> Selection:
     """The selection that the winning trials of all folds made together."""
     names = tuple(segment.name for segment in history)
     n_rows = tuple(len(segment) for segment in history)
-    return Selection(names, n_rows, tuple(_curves(winner) for winner in winners), rule)
+    folds = tuple(_curves(winner) for winner in winners)
+    return Selection(names, n_rows, folds, rule, current.name, len(current))
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; one above zero never reads as none."""
+    return f"{share:.0%}" if share == 0 or share >= 0.005 else "<1%"  # noqa: PLR2004
+
+
+def _plain(name: Hashable) -> str | int | float | None:
+    return name if name is None or isinstance(name, str | int | float) else str(name)
 
 
 def _curves(trial: Trial[Any]) -> FoldCurves:
@@ -226,10 +247,10 @@ def _why(folds: Sequence[FoldCurves], s: int, rule: Rule) -> str:
     if not used.any():
         return f"its gradient {against}"
     agreed = (
-        f"there its gradient agrees with today's (disparity {np.median(distances[used]):.2f}, "
+        f"in those its gradient agrees with today's (disparity {np.median(distances[used]):.2f}, "
         f"gain {np.median(gains[used]):+.2g})"
     )
-    return f"{agreed}, elsewhere it {against}" if against else agreed
+    return f"{agreed}, in the others it {against}" if against else agreed
 
 
 def _reasons(

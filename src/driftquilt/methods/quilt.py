@@ -86,7 +86,7 @@ class Quilt(Training):
     previous: Sequence[Model] = ()
 
     def adapt(self, history: History, current: Segment) -> QuiltModel:
-        return self.conclude(history, self.trials(history, current))
+        return self.conclude(history, current, self.trials(history, current))
 
     def trials(self, history: History, current: Segment) -> Iterator[FoldTrial]:
         """Every trial of every fold with the fold's number, each as soon as it is finished."""
@@ -96,12 +96,14 @@ class Quilt(Training):
                 for trial in self._search(history).trials(task, self._start(task, fold, n_classes)):
                     yield fold, trial
 
-    def conclude(self, history: History, trials: Iterable[FoldTrial]) -> QuiltModel:
+    def conclude(
+        self, history: History, current: Segment, trials: Iterable[FoldTrial]
+    ) -> QuiltModel:
         """The model that the finished trials add up to."""
         found = tuple(trials)
         n_folds = 1 + max(fold for fold, _ in found)
         winners = [best(trial for of, trial in found if of == fold) for fold in range(n_folds)]
-        selection = explain_folds(history, winners, self.rule)
+        selection = explain_folds(history, current, winners, self.rule)
         return QuiltModel(
             models=[winner.model for winner in winners],
             trainings=[winner.epochs for winner in winners],

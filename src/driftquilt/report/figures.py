@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from xml.sax.saxutils import escape
 
+from driftquilt.methods.explanation import percent
 from driftquilt.report.quilt_rows import QuiltRow
 
 __all__ = ["quilt_svg"]
@@ -26,7 +27,8 @@ _SHAPES = ("●", "▲", "■", "◆")
 _STYLE = """
 svg{background:#fff;font:13px system-ui,sans-serif} text{fill:#222} .faint{fill:#666;font-size:11px}
 .patch{fill:#0b6e6e;stroke:#9aa} .grid{stroke:#ddd} .m0{fill:#0b6e6e} .m1{fill:#c2571a}
-.m2{fill:#5b5bd6} .m3{fill:#777} .middle{text-anchor:middle}
+.m2{fill:#5b5bd6} .m3{fill:#777} .middle,.used{text-anchor:middle}
+.used{font-size:11px;pointer-events:none}
 .mark{text-anchor:middle;dominant-baseline:central}
 @media (prefers-color-scheme:dark){svg{background:#16191c} text{fill:#e8e8e8}
 .faint{fill:#aaa} .patch{fill:#3cc7c0;stroke:#566} .grid{stroke:#333} .m0{fill:#3cc7c0}
@@ -62,7 +64,8 @@ def _column_heads(names: Sequence[Hashable]) -> list[str]:
         '<text class="faint" x="20" y="48">current</text>',
         f'<text class="faint" x="{_LEFT}" y="48">past segments (darker: used more)</text>',
         *(
-            f'<text class="faint" x="{_LEFT + _CELL * k + 4}" y="{_TOP - 6}">{_short(name)}</text>'
+            f'<text class="faint middle" x="{_LEFT + _CELL * k + 17}" y="{_TOP - 6}">'
+            f"{_short(name)}</text>"
             for k, name in enumerate(names)
         ),
     ]
@@ -87,13 +90,18 @@ def _patches(row: QuiltRow, names: Sequence[Hashable], top: float) -> list[str]:
         if name not in row.shares:
             continue
         share = row.shares[name]
-        told = f"{name}: used in {share:.0%} of epochs" if share else f"{name}: dropped"
+        told = f"{name}: used in {percent(share)} of epochs" if share else f"{name}: dropped"
         size = _CELL - 6
         parts.append(
             f'<rect class="patch" x="{_LEFT + _CELL * k}" y="{top + 3}" width="{size}" '
             f'height="{size}" rx="5" fill-opacity="{share:.2f}"><title>{escape(told)}</title>'
             "</rect>"
         )
+        if share:
+            x = _LEFT + _CELL * k + size / 2
+            parts.append(
+                f'<text class="used" x="{x}" y="{top + 24}">{escape(percent(share))}</text>'
+            )
     return parts
 
 
