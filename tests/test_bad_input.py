@@ -252,7 +252,8 @@ def test_a_setting_out_of_range_is_refused_by_name(name: str, value: Any) -> Non
 
 
 def test_every_default_is_a_good_value() -> None:
-    QuiltClassifier(hidden_units=4, max_epochs=1).fit(X, Y, segments=SEGMENTS)
+    clf = QuiltClassifier(hidden_units=4, max_epochs=1).fit(X, Y, segments=SEGMENTS)
+    assert len(clf.predict(X)) == len(Y)
 
 
 # A fit that fails
