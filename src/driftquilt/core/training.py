@@ -28,8 +28,9 @@ from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule, Scores
 from driftquilt.core.stopping import EarlyStopping, Plateau
+from driftquilt.errors import LearnerError
 
-__all__ = ["Epoch", "Run", "Task", "Trainable", "train"]
+__all__ = ["Epoch", "Run", "Task", "Trainable", "expect_finite", "train"]
 
 
 class Trainable(Protocol):
@@ -157,3 +158,12 @@ def train(run: Run[M], disparity_max: float) -> Iterator[Epoch]:
     """Drive a run to its end with one disparity bound, epoch by epoch."""
     while not run.finished:
         yield run.advance(run.task.rule.keep(run.score(), disparity_max))
+
+
+def expect_finite(best_loss: float) -> None:
+    """Refuse a training, or the best of several, that never had a finite validation loss."""
+    if not math.isfinite(best_loss):
+        raise LearnerError(
+            "the validation loss was not a finite number in any epoch: training diverged; lower "
+            "the learning rate or look for extreme values in the rows"
+        )

@@ -35,15 +35,13 @@ from typing import NamedTuple
 import numpy as np
 
 from driftquilt.core.segment import History, Segment, join
-from driftquilt.core.training import Run, Task
-from driftquilt.errors import InputError, LearnerError
+from driftquilt.core.training import Run, Task, expect_finite, train
+from driftquilt.errors import InputError
 from driftquilt.executor import one_blas_thread
 from driftquilt.learners.base import Model
 from driftquilt.methods.base import Average, Training
 
 __all__ = ["BestSegments", "BestSegmentsModel", "TriedSubset"]
-
-_NOTHING_TO_SELECT = np.zeros(0, dtype=bool)
 
 
 class TriedSubset(NamedTuple):
@@ -84,11 +82,7 @@ class BestSegments(Training):
                 tried.append(_judge(subset, runs))
                 if _rank(tried[-1]) < _rank(gold):
                     gold, winners = tried[-1], runs
-        if not winners:
-            raise LearnerError(
-                "the validation loss was not a finite number for any subset of the history: "
-                "training diverged; lower the learning rate or look for extreme values in the rows"
-            )
+        expect_finite(gold.validation_loss)
         return BestSegmentsModel(
             [run.best for run in winners],
             gold.names,
@@ -113,8 +107,8 @@ def _subsets(history: History) -> Iterator[tuple[Segment, ...]]:
 
 def _train(task: Task, start: Model, subset: Sequence[Segment]) -> Run[Model]:
     run = Run(replace(task, current=join([*subset, task.current])), start.copy())
-    while not run.finished:
-        run.advance(_NOTHING_TO_SELECT)
+    for _ in train(run, math.inf):
+        pass
     return run
 
 

@@ -9,19 +9,16 @@ Paper: "Baselines", naïve methods.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from driftquilt.core.segment import History, Segment, join
-from driftquilt.core.training import Epoch, Run
+from driftquilt.core.training import Epoch, Run, expect_finite, train
 from driftquilt.executor import one_blas_thread
 from driftquilt.learners.base import Model
 from driftquilt.methods.base import Average, Training
 
 __all__ = ["CurrentSegment", "FullData"]
-
-_NOTHING_TO_SELECT = np.zeros(0, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,7 @@ def _train(settings: Training, past: History, current: Segment, n_classes: int) 
             rows = join([*past, task.current])
             model = settings.learner.start(rows.X, n_classes, task.seed)
             run = Run(replace(task, current=rows), model)
-            while not run.finished:
-                run.advance(_NOTHING_TO_SELECT)
+            trainings.append(list(train(run, math.inf)))
+            expect_finite(run.best_loss)
             models.append(run.best)
-            trainings.append(run.epochs)
     return Average(models, trainings=trainings)

@@ -8,7 +8,6 @@ Paper: "Baselines", data subset selection methods.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftquilt.core.segment import History, Segment, join
-from driftquilt.core.training import Run, Task
-from driftquilt.errors import InputError, LearnerError
+from driftquilt.core.training import Run, Task, expect_finite
+from driftquilt.errors import InputError
 from driftquilt.executor import one_blas_thread
 from driftquilt.learners.base import Model
 from driftquilt.methods.base import Average, Training
@@ -117,9 +116,5 @@ class _Trial(NamedTuple):
 
 def _best(trials: Sequence[_Trial]) -> _Trial:
     winner = min(trials, key=lambda trial: trial.run.best_loss)
-    if math.isinf(winner.run.best_loss):
-        raise LearnerError(
-            "the validation loss was not a finite number under any budget: training diverged; "
-            "lower the learning rate or look for extreme values in the rows"
-        )
+    expect_finite(winner.run.best_loss)
     return winner

@@ -11,13 +11,11 @@ Promises:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
-from driftquilt.core.training import Epoch, M, Run, Task
-from driftquilt.errors import LearnerError
+from driftquilt.core.training import Epoch, M, Run, Task, expect_finite
 
 __all__ = ["DISPARITY_RANGE", "Search", "Trial", "best", "finish"]
 
@@ -53,9 +51,5 @@ def finish(run: Run[M], disparity_max: float) -> Trial[M]:
 def best(trials: Iterable[Trial[M]]) -> Trial[M]:
     """The trial with the lowest validation loss; of equal ones, the smallest bound."""
     winner = min(trials, key=lambda trial: (trial.validation_loss, trial.disparity_max))
-    if math.isinf(winner.validation_loss):
-        raise LearnerError(
-            "the validation loss was not a finite number in any epoch of any trial: training "
-            "diverged; lower the learning rate or look for extreme values in the rows"
-        )
+    expect_finite(winner.validation_loss)
     return winner
