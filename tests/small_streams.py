@@ -10,7 +10,7 @@ from driftquilt.datasets.synthetic import sine
 from driftquilt.experiments.results import Result
 
 #: What differs between two runs of the same cell.
-TIMES = {"seconds", "cpu_seconds", "training_cpu_seconds"}
+TIMES = {"seconds", "cpu_seconds", "training_seconds", "training_cpu_seconds"}
 
 
 def write_sine(path: Path, n_segments: int = 3, n_rows: int = 120) -> str:

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, join
+from driftquilt.core.training import Time
 from driftquilt.errors import InputError, LearnerError
 from driftquilt.learners.base import Model
 from driftquilt.learners.mlp import MLP, MLPModel
@@ -200,9 +201,9 @@ def test_rows_are_chosen_anew_every_so_many_epochs() -> None:
 
 
 def test_the_time_of_a_choice_counts_as_training_time() -> None:
-    method = Watched(**BRIEF, clock=lambda: Watched.now[0], budgets=(0.5,), every=2)
+    method = Watched(**BRIEF, clock=lambda: Time(Watched.now[0]), budgets=(0.5,), every=2)
     epochs = method.adapt(HISTORY, CURRENT).trainings[0]
-    assert [epoch.seconds for epoch in epochs] == [5, 0, 5, 0]
+    assert [epoch.time.wall for epoch in epochs] == [5, 0, 5, 0]
 
 
 def test_without_history_and_with_the_whole_budget_the_present_is_all() -> None:

@@ -19,7 +19,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from driftquilt.core.selection import Rule, Scores
 from driftquilt.core.stopping import EarlyStopping, Plateau
 from driftquilt.errors import LearnerError
 
-__all__ = ["Epoch", "Run", "Task", "Trainable", "expect_finite", "train"]
+__all__ = ["Epoch", "Run", "Task", "Time", "Trainable", "expect_finite", "train"]
 
 
 class Trainable(Protocol):
@@ -57,6 +57,22 @@ class Trainable(Protocol):
 M = TypeVar("M", bound=Trainable)
 
 
+class Time(NamedTuple):
+    """A moment, or the time between two, in seconds."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+
+    def since(self, earlier: Time) -> Time:
+        return Time(self.wall - earlier.wall, self.cpu - earlier.cpu)
+
+    def plus(self, more: Time) -> Time:
+        return Time(self.wall + more.wall, self.cpu + more.cpu)
+
+
+_NO_TIME = Time()
+
+
 @dataclass(frozen=True)
 class Epoch:
     """What happened in one epoch: the scores it began with, the loss it ended with."""
@@ -66,18 +82,14 @@ class Epoch:
     validation_loss: float
     n_rows: int
     rate: float
-    seconds: float = 0.0
-
-
-def _no_clock() -> float:
-    return 0.0
+    time: Time = _NO_TIME
 
 
 @dataclass(frozen=True)
 class Task:
     """What stays the same while a model is trained.
 
-    `clock` is asked before and after each step for `Epoch.seconds`; it changes nothing else.
+    `clock` is asked before and after each step for `Epoch.time`; it changes nothing else.
     """
 
     history: History
@@ -87,7 +99,7 @@ class Task:
     max_epochs: int = 2000
     patience: int = 10
     seed: int = 0
-    clock: Callable[[], float] = _no_clock
+    clock: Callable[[], Time] = Time
 
 
 class Run(Generic[M]):
@@ -102,7 +114,7 @@ class Run(Generic[M]):
         self._stopping = EarlyStopping(patience=task.patience)
         self._plateau = Plateau(patience=task.patience)
         self._scores: Scores | None = None
-        self._spent = 0.0  # seconds that the scores took
+        self._scoring = _NO_TIME
         self._present, _ = self._validate()
 
     @property
@@ -112,12 +124,12 @@ class Run(Generic[M]):
     def score(self) -> Scores:
         """Both scores of every past segment; computed once per epoch."""
         if self._scores is None:
-            self._spent = -self.task.clock()
+            started = self.task.clock()
             gradients, _ = self.model.head_gradients(self.task.history)
             self._scores = Scores(
                 disparity(gradients, self._present), gain(gradients, self._present)
             )
-            self._spent += self.task.clock()
+            self._scoring = self.task.clock().since(started)
         return self._scores
 
     def advance(self, selected: NDArray[np.bool_]) -> Epoch:
@@ -130,8 +142,8 @@ class Run(Generic[M]):
         self.model.train_epoch(chosen, rng, rate)
         self._present, loss = self._validate()
         self._scores = None
-        seconds = self._spent + self.task.clock() - started
-        epoch = Epoch(scores, selected, loss, sum(map(len, chosen)), rate, seconds)
+        time = self.task.clock().since(started).plus(self._scoring)
+        epoch = Epoch(scores, selected, loss, sum(map(len, chosen)), rate, time)
         self.epochs.append(epoch)
         self._judge(loss)
         return epoch

@@ -37,7 +37,6 @@ from driftquilt.methods.trees import ARF, HAT
 from driftquilt.search.bayes import Bayes
 
 __all__ = [
-    "CHAINED",
     "EXPERIMENTS",
     "METHODS",
     "Experiment",
@@ -91,9 +90,6 @@ METHODS: dict[str, Maker] = {
     "best_segments": partial(_seeded, BestSegments),
 }
 
-#: Methods that start from their own model of the segment before.
-CHAINED = frozenset({"quilt_init_previous"})
-
 #: Trying every subset takes hours; so many seeds of it are enough for a gold standard.
 GOLD_SEEDS = 2
 
@@ -136,6 +132,16 @@ class Plan:
     cells: tuple[Cell, ...]
     protocol: Protocol
     extra: Mapping[str, Maker]
+
+    @property
+    def chained(self) -> frozenset[str]:
+        """Methods that start from their own model of the segment before.
+
+        Under "paper" rows keep their scale, so that trees which learn row by row need not learn
+        the past again; under "honest" it is scaled anew for every segment.
+        """
+        trees = {"hat", "arf"} if self.protocol == "paper" else ()
+        return frozenset({"quilt_init_previous", *trees})
 
     def make(self, cell: Cell) -> Method:
         maker = self.extra.get(cell.method) or METHODS[cell.method]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, NamedTuple, Self
@@ -37,24 +37,28 @@ class Cell(NamedTuple):
 class Result:
     """What came out of a cell.
 
-    Seconds count from the drift to the new model. `training_cpu_seconds` are those of the
-    training that made the model, as the paper reports them; what remains is the search.
-    `selected` and `usage` are None for methods that do not choose segments.
+    Seconds count from the drift to the new model; `training_` seconds are those of the training
+    that made it, as the paper reports them, and what remains is the search. `data` begins the
+    stream's checksum. `selected` and `usage` are None for methods that do not choose segments;
+    `equals` are all sets of segments that did as well, where every one was tried.
     """
 
     dataset: str
     method: str
     segment: int
     seed: int
+    data: str
     protocol: str
     accuracy: float
     f1: float
     seconds: float
     cpu_seconds: float
+    training_seconds: float
     training_cpu_seconds: float
     epochs: int | None
     usage: float | None
     selected: list[int] | None
+    equals: list[list[int]] | None = None
     version: str = __version__
 
     @property
@@ -73,12 +77,12 @@ def read_results(path: Path) -> list[Result]:
 class ResultFile:
     """A results file that is being added to, by one run at a time."""
 
-    def __init__(self, path: Path, protocol: str) -> None:
+    def __init__(self, path: Path, protocol: str, data: Mapping[str, str]) -> None:
         self.path = path
         self._file = _open(path)
         try:
             self.results = read_results(path)
-            self._expect(protocol)
+            self._expect(protocol, data)
         except InputError:
             self._file.close()
             raise
@@ -91,13 +95,18 @@ class ResultFile:
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _expect(self, protocol: str) -> None:
+    def _expect(self, protocol: str, data: Mapping[str, str]) -> None:
         for result in self.results:
             found, wanted = (result.protocol, result.version), (protocol, __version__)
             if found != wanted:
                 raise InputError(
                     f"{self.path} holds results of protocol and version {found}, but this run has "
                     f"{wanted}; choose another folder"
+                )
+            if result.data != data.get(result.dataset, result.data):
+                raise InputError(
+                    f"{self.path} holds results of {result.dataset} as it was before its rows "
+                    "changed; choose another folder"
                 )
 
     def __enter__(self) -> Self:

@@ -15,13 +15,12 @@ import os
 import pickle
 import signal
 import threading
-import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache, reduce
 from itertools import groupby, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,16 +30,18 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 from driftquilt.core.segment import Segment
+from driftquilt.core.training import Time
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.executor import one_blas_thread
-from driftquilt.experiments.plan import CHAINED, Plan, load_stream
+from driftquilt.experiments.plan import Plan, load_stream
 from driftquilt.experiments.protocol import Evaluation, Protocol, evaluations
 from driftquilt.experiments.results import Cell, Result, ResultFile
-from driftquilt.methods.base import Average, Fitted, Method
+from driftquilt.methods.base import Average, Fitted, Method, look_at_clock
 from driftquilt.methods.best_segments import BestSegmentsModel
 from driftquilt.methods.quilt import Quilt, QuiltModel
+from driftquilt.methods.trees import ARF, HAT, OnlineModel
 
-__all__ = ["Task", "effort", "run_plan", "split_tasks"]
+__all__ = ["Task", "effort", "no_interrupt", "run_plan", "run_task", "split_tasks"]
 
 Task: TypeAlias = tuple[Cell, ...]
 
@@ -53,7 +54,8 @@ def run_plan(plan: Plan, out: Path, *, jobs: int = 1) -> Generator[list[Result],
 
     A file that cannot be added to is refused at once, before the first task.
     """
-    return _run_missing(plan, ResultFile(out / "results.jsonl", plan.protocol), jobs)
+    data = {dataset: _checksum(dataset) for dataset in {cell.dataset for cell in plan.cells}}
+    return _run_missing(plan, ResultFile(out / "results.jsonl", plan.protocol, data), jobs)
 
 
 def _run_missing(plan: Plan, file: ResultFile, jobs: int) -> Generator[list[Result], None, None]:
@@ -71,7 +73,7 @@ def split_tasks(plan: Plan, done: set[Cell]) -> list[Task]:
     lanes = sorted(plan.cells, key=lambda cell: (cell.dataset, cell.method, cell.seed))
     for (_, method, _), cells in groupby(lanes, key=lambda cell: (cell[0], cell[1], cell[3])):
         lane = sorted(cells, key=lambda cell: cell.segment)
-        parts = [tuple(lane)] if method in CHAINED else [(cell,) for cell in lane]
+        parts = [tuple(lane)] if method in plan.chained else [(cell,) for cell in lane]
         tasks += [part for part in parts if not done.issuperset(part)]
     return sorted(tasks, key=effort, reverse=True)
 
@@ -111,7 +113,7 @@ def _in_any_order(
     """Results as they come; few tasks are handed out ahead, and each only once."""
     running: set[Future[list[Result]]] = set()
     while True:
-        with _no_interrupt():
+        with no_interrupt():
             ahead = islice(tasks, 2 * jobs - len(running))
             running |= {pool.submit(run_task, plan, task) for task in ahead}
         if not running:
@@ -121,16 +123,22 @@ def _in_any_order(
 
 
 @contextmanager
-def _no_interrupt() -> Iterator[None]:
+def no_interrupt() -> Iterator[None]:
     """Ctrl-C waits until the block is left; processes started in it never hear of it."""
-    if not hasattr(signal, "pthread_sigmask"):
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    heard = list[int]()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _expect_mobile(plan: Plan) -> None:
@@ -158,11 +166,9 @@ def _prepare(leash: Connection) -> None:
 
 def run_task(plan: Plan, task: Task) -> list[Result]:
     """All cells of a task, in order of segments."""
-    results, before = [], None
+    results, before = list[Result](), None
     for cell in task:
-        method = plan.make(cell)
-        if isinstance(method, Quilt) and isinstance(before, QuiltModel):
-            method = replace(method, previous=before.models)
+        method = _go_on(plan.make(cell), before)
         try:
             evaluation = _evaluations(cell.dataset, plan.protocol)[cell.segment]
             _rehearse(plan, cell, evaluation)
@@ -173,8 +179,25 @@ def run_task(plan: Plan, task: Task) -> list[Result]:
         except Exception as error:
             error.add_note(f"in {_say(cell)}")
             raise
+        if isinstance(before, OnlineModel) and results:
+            result = _with_time_of(results[-1], result)
         results.append(result)
     return results
+
+
+def _go_on(method: Method, before: Fitted | None) -> Method:
+    """The method, told of its model of the segment before."""
+    if isinstance(method, Quilt) and isinstance(before, QuiltModel):
+        return replace(method, previous=before.models)
+    if isinstance(method, HAT | ARF) and isinstance(before, OnlineModel):
+        return replace(method, previous=before)
+    return method
+
+
+def _with_time_of(before: Result, result: Result) -> Result:
+    """A result that took what went before it, too: its model would have had to learn that."""
+    times = ("seconds", "cpu_seconds", "training_seconds", "training_cpu_seconds")
+    return replace(result, **{n: getattr(before, n) + getattr(result, n) for n in times})
 
 
 def _rehearse(plan: Plan, cell: Cell, evaluation: Evaluation) -> None:
@@ -196,26 +219,35 @@ def run_cell(
     cell: Cell, method: Method, evaluation: Evaluation, protocol: Protocol
 ) -> tuple[Result, Fitted]:
     """Adapt, time it, and ask the test rows."""
-    wall, cpu = time.perf_counter(), time.process_time()
+    started = look_at_clock()
     model = method.adapt(evaluation.history, evaluation.current)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    whole = look_at_clock().since(started)
     trainings = model.trainings if isinstance(model, Average) else ()
-    spent = sum(epoch.seconds for training in trainings for epoch in training)
+    times = [epoch.time for training in trainings for epoch in training]
+    training = reduce(Time.plus, times) if trainings else whole
     n_classes = len(load_stream(cell.dataset).class_names)
     accuracy, f1 = _score(model, evaluation.test, n_classes)
     result = Result(
         *cell,
+        data=_checksum(cell.dataset),
         protocol=protocol,
         accuracy=accuracy,
         f1=f1,
-        seconds=wall,
-        cpu_seconds=cpu,
-        training_cpu_seconds=spent if trainings else cpu,
+        seconds=whole.wall,
+        cpu_seconds=whole.cpu,
+        training_seconds=training.wall,
+        training_cpu_seconds=training.cpu,
         epochs=sum(map(len, trainings)) if trainings else None,
         usage=_usage(model, evaluation),
         selected=_selected(model),
+        equals=_equals(model),
     )
     return result, model
+
+
+@cache
+def _checksum(dataset: str) -> str:
+    return load_stream(dataset).checksum()[:12]
 
 
 @lru_cache(maxsize=2)
@@ -239,6 +271,12 @@ def _usage(model: Fitted, evaluation: Evaluation) -> float | None:
     epochs = [epoch for training in model.trainings for epoch in training]
     shares = [e.n_rows / (e.n_rows + sizes[~e.selected].sum()) for e in epochs]
     return float(np.mean(shares))
+
+
+def _equals(model: Fitted) -> list[list[int]] | None:
+    if not isinstance(model, BestSegmentsModel):
+        return None
+    return [[int(str(name)) for name in subset] for subset in model.equals]
 
 
 def _selected(model: Fitted) -> list[int] | None:

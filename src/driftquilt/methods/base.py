@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Segment, count_classes, folds
 from driftquilt.core.selection import Rule
-from driftquilt.core.training import Epoch, Task
+from driftquilt.core.training import Epoch, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner
 from driftquilt.learners.mlp import MLP
 
-__all__ = ["Average", "Fitted", "Method", "Training"]
+__all__ = ["Average", "Fitted", "Method", "Training", "look_at_clock"]
 
 _PAPER_RULE = Rule()
 
@@ -43,6 +43,11 @@ class Method(Protocol):
     def adapt(self, history: History, current: Segment) -> Fitted: ...
 
 
+def look_at_clock() -> Time:
+    """The moment, on the wall and in CPU time of this process."""
+    return Time(time.perf_counter(), time.process_time())
+
+
 @dataclass(frozen=True)
 class Training:
     """What every method that trains a learner can be told.
@@ -56,7 +61,7 @@ class Training:
     patience: int = 10
     seed: int = 0
     n_classes: int | None = None
-    clock: Callable[[], float] = time.process_time
+    clock: Callable[[], Time] = look_at_clock
 
     def count_classes(self, history: History, current: Segment) -> int:
         counted = count_classes(history, current)

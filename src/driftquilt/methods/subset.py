@@ -105,7 +105,7 @@ class SubsetTraining(Training, ABC):
                 chosen = self.choose(model, everything.current, everything.validation, n_rows, rng)
                 run.task = replace(everything, current=chosen)
             run.advance(_NOTHING_TO_SELECT)
-            run.epochs[-1] = replace(run.epochs[-1], seconds=everything.clock() - started)
+            run.epochs[-1] = replace(run.epochs[-1], time=everything.clock().since(started))
         return _Trial(budget, run)
 
 
