@@ -27,10 +27,10 @@ format: $(STAMP)
 	@$(BIN)/ruff format -q .
 
 bench: $(STAMP)
-	@$(BIN)/python benchmarks/bench_drift.py
+	@$(BIN)/driftquilt bench
 
 clean:
-	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) demo-out bench-out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -232,6 +232,11 @@ BAD_SETTINGS: dict[str, list[Any]] = {
     "class_weight": ["equal", 2, np.array([1, 2]), {0: -1}, {0: "a"}, {0: np.nan}, {0: np.inf}],
     "max_epochs": [0, 1.5, None],
     "patience": [0, 2.5, None],
+    "score_rows": [0, -1, 1.5, True, "all"],
+    "score_every": [0, 2.5, True, None],
+    "epoch_rows": [0, -1, 1.5, True, "all"],
+    "averaging": [-0.1, 1, 1.5, True, "most", None, float("nan")],
+    "n_jobs": [0, -1, 1.5, True, "all"],
     "progress": [1, None],
     "random_state": ["a", -1, 2**32, 0.5, True, np.random.default_rng(0)],
 }

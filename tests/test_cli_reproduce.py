@@ -13,7 +13,7 @@ import pytest
 from driftquilt.cli import run
 from driftquilt.datasets import names
 from driftquilt.experiments.results import read_results
-from tests.small_streams import write_sine
+from tests.small_streams import write_shop, write_sine
 
 
 class Outcome(NamedTuple):
@@ -76,6 +76,23 @@ def test_reproduce_ends_in_results_and_tables(drive: Drive, tmp_path: Path) -> N
     assert time.monotonic() - started < 5
 
 
+def test_a_file_of_ones_own_is_reported_on_without_the_paper(drive: Drive, tmp_path: Path) -> None:
+    write_shop(tmp_path / "shop.csv")
+    arguments = ["--label", "bought", "--segment", "month", "--methods", "sega,current_segment"]
+    arguments += ["--seeds", "1", "--jobs", "1", "--out", "out"]
+    outcome = drive("reproduce", "--datasets", "shop.csv", *arguments)
+    assert outcome.code == 0, outcome.stderr
+    assert outcome.stdout.splitlines() == [
+        "out/report.html",
+        "out/accuracy.md",
+        "out/tables.csv",
+        "out/figures/curve-shop.svg",
+    ]
+    page = Path("out/report.html").read_text()
+    assert "<h1>Methods compared on shop.csv</h1>" in page
+    assert "paper" not in page
+
+
 def test_the_case_study_alone_is_two_pictures(drive: Drive) -> None:
     outcome = drive("reproduce", "case-study", "--out", "study")
     assert outcome.code == 0, outcome.stderr
@@ -91,6 +108,7 @@ def test_the_case_study_alone_is_two_pictures(drive: Drive) -> None:
             ["--datasets", "sine:2", "--methods", "quit"],
             "there is no method called 'quit'; did you",
         ),
+        (["--datasets", "sine:2", "--label", "y"], "label 'y' and segment 'segment' name columns"),
         (["--datasets", "sine:x"], "'sine:x' asks for 'x' segments"),
         (["--datasets", "sine:2", "--methods", "best_segments"], "there is nothing to run"),
     ],

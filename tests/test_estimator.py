@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +23,10 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from driftquilt import QuiltClassifier, TorchLearner
+from driftquilt.core.pace import FULL_PACE
 from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLP
+from driftquilt.methods.quilt import DEFAULT, PAPER, Quilt
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 
@@ -351,12 +354,22 @@ def test_every_candidate_is_tried_once_per_fold_and_one_wins(
     assert clf.disparity_max_ == pytest.approx(np.mean(won))
 
 
-def test_the_papers_settings_are_six_guided_trials_and_one_split() -> None:
-    paper = QuiltClassifier.paper()
-    assert (paper.search, paper.n_folds) == ("bayes", 1)
-    changed = {"search", "n_folds"}
-    default = QuiltClassifier().get_params()
-    assert {k for k, v in paper.get_params().items() if v != default[k]} == changed
+def method_of(clf: QuiltClassifier) -> Quilt:
+    """What a classifier's settings say, but for what follows from its rows."""
+    quilt = clf._quilt(clf._make_learner(), (), 2)
+    return replace(quilt, seed=0, n_classes=None, n_threads=1)
+
+
+def test_the_default_settings_are_those_that_were_measured() -> None:
+    assert method_of(QuiltClassifier()) == DEFAULT
+
+
+def test_the_papers_settings_are_six_guided_trials_one_split_and_every_row() -> None:
+    assert method_of(QuiltClassifier.paper()) == PAPER
+    assert PAPER.learner == MLP(hidden_units=256, learning_rate=1e-3, batch_size=128)
+    assert (PAPER.n_folds, PAPER.patience, PAPER.max_epochs) == (1, 10, 2000)
+    assert PAPER.search == Bayes(n_random=3, n_guided=3)
+    assert PAPER.pace == FULL_PACE
     assert QuiltClassifier.paper(n_folds=3, hidden_units=9).get_params()["n_folds"] == 3
 
 

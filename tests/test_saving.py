@@ -93,12 +93,16 @@ def test_labels_keep_their_type(path: Path, labels: Any) -> None:
     "settings",
     [
         {"search": Shared((0.25, 0.5))},
+        {"search": Shared((0.25, 0.5), drop_by=0.3, drop_from=2)},
         {"search": Bayes(1, 1)},
         {"search": "bayes", "n_folds": 1},
         {"class_weight": {"buys": 2.0, "leaves": 0.5}},
         {"class_weight": "balanced"},
         {"disparity_max": float("inf"), "use_gain": False},
         {"n_folds": np.int64(3), "disparity_max": np.float64(0.5), "random_state": np.int64(1)},
+        {"score_rows": 9, "score_every": 2, "epoch_rows": 40, "averaging": 0.5, "n_jobs": 2},
+        {"score_rows": None, "epoch_rows": None, "averaging": 0, "n_jobs": None},
+        {"score_rows": np.int64(9), "averaging": np.float64(0.3), "n_jobs": np.int64(1)},
     ],
     ids=str,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -73,14 +74,14 @@ def demo(
     from driftquilt.experiments.compare import compare  # noqa: PLC0415
     from driftquilt.methods.base import Method  # noqa: PLC0415
     from driftquilt.methods.naive import CurrentSegment, FullData  # noqa: PLC0415
-    from driftquilt.methods.quilt import Quilt  # noqa: PLC0415
+    from driftquilt.methods.quilt import DEFAULT  # noqa: PLC0415
     from driftquilt.report.figures import quilt_svg  # noqa: PLC0415
     from driftquilt.report.quilt_rows import quilt_rows  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
     stream = sine()
     methods: dict[str, Method] = {
-        "Quilt": Quilt(n_folds=2, seed=seed),
+        "Quilt": replace(DEFAULT, seed=seed),
         "all data": FullData(n_folds=2, seed=seed),
         "current only": CurrentSegment(n_folds=2, seed=seed),
     }
@@ -143,11 +144,15 @@ def reproduce(
     datasets: Annotated[
         str | None, typer.Option(help="Streams, by comma; also paths of CSV or Parquet files.")
     ] = None,
+    label: Annotated[str, typer.Option(help="Column of your file with the class.")] = "label",
+    segment: Annotated[
+        str, typer.Option(help="Column of your file with the segment, such as the month.")
+    ] = "segment",
     methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on.", min=1)] = 5,
     protocol: Annotated[
         Literal["honest", "paper"],
-        typer.Option(help="honest: scale by the rows seen; paper: by the whole stream."),
+        typer.Option(help="honest: scale and encode by the rows seen; paper: by all rows."),
     ] = "honest",
     jobs: Annotated[int | None, typer.Option(help="Processes; default: all cores.", min=1)] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One seed, the small streams.")] = False,
@@ -157,9 +162,12 @@ def reproduce(
 ) -> None:
     """Run the paper's evaluation and write its tables and figures, theirs beside ours.
 
-    It can be stopped at any moment; the same command goes on where it stopped.
+    Or run it on a file of yours: a row per line, one column with the class and one with the
+    segment. It can be stopped at any moment; the same command goes on where it stopped.
 
     Example: driftquilt reproduce accuracy --datasets usenet1,usenet2 --seeds 1 --out out
+
+    Example: driftquilt reproduce accuracy --datasets my.csv --label churned --segment month
     """
     try:
         from driftquilt.experiments.plan import EXPERIMENTS, make_plan  # noqa: PLC0415
@@ -176,6 +184,8 @@ def reproduce(
             methods=_split(methods),
             n_seeds=seeds,
             protocol=protocol,
+            label=label,
+            segment=segment,
         )
         _run_plan(plan, out, jobs or os.cpu_count() or 1)
         command = shlex.join(["driftquilt", *sys.argv[1:]])
@@ -184,6 +194,53 @@ def reproduce(
     except KeyboardInterrupt as interrupt:
         typer.echo("driftquilt: stopped; the same command goes on where it stopped", err=True)
         raise typer.Exit(130) from interrupt
+
+
+@app.command()
+def bench(
+    only: Annotated[
+        str | None, typer.Option(help="Parts, by comma: drift, kernels, growth, online, startup.")
+    ] = None,
+    datasets: Annotated[
+        str | None, typer.Option(help="Streams to measure drifts on, by comma; default: all here.")
+    ] = None,
+    segments: Annotated[
+        str, typer.Option(help="Segments to adapt to: last, all, or numbers by comma.")
+    ] = "last",
+    repeats: Annotated[
+        int, typer.Option(help="Of drifts, kernels and online; medians count.", min=1)
+    ] = 3,
+    torch_repeats: Annotated[int, typer.Option(help="Of the torch procedure.", min=1)] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke run on small sizes.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder for bench.json and bench.md.", file_okay=False)
+    ] = Path("bench-out"),
+) -> None:
+    """Measure what it costs, beside the published procedure in torch.
+
+    That procedure is benchmarks/torch_quilt.py of the checkout you stand in. Nothing is fetched:
+    real streams count if they are on this machine. What --out holds of an earlier run is replaced.
+
+    Example: driftquilt bench --only drift,online --datasets sine,usenet1 --out bench-out
+    """
+    from driftquilt.bench.machine import look_at_machine  # noqa: PLC0415
+    from driftquilt.bench.run import Bench, Scope, plan_steps  # noqa: PLC0415
+    from driftquilt.bench.text import to_markdown, write_bench  # noqa: PLC0415
+
+    out.mkdir(parents=True, exist_ok=True)
+    scope = Scope(_split(only), _split(datasets), segments, repeats, torch_repeats, quick)
+    steps, notes = plan_steps(scope)
+    for note in notes:
+        typer.echo(note, err=True)
+    done = Bench(look_at_machine(), tuple(notes))
+    with Progress(console=Console(stderr=True)) as progress:
+        bar = progress.add_task("", total=len(steps))
+        for step in steps:
+            progress.update(bar, description=step.label)
+            done = done.plus(step)
+            write_bench(done, out)
+            progress.advance(bar)
+    typer.echo(to_markdown(done))
 
 
 def _split(names: str | None) -> list[str] | None:
@@ -215,11 +272,14 @@ def _run_plan(plan: Plan, out: Path, jobs: int) -> None:
         disable=not n_left,
     ) as progress:
         bar = progress.add_task(
-            "", total=sum(map(effort, tasks)), n_done=n_done, n_all=len(plan.cells)
+            "",
+            total=sum(effort(plan, task) for task in tasks),
+            n_done=n_done,
+            n_all=len(plan.cells),
         )
         for results in work:
             n_done += len(results)
-            spent = effort(tuple(result.cell for result in results))
+            spent = effort(plan, tuple(result.cell for result in results))
             progress.update(bar, advance=spent, n_done=n_done)
 
 

@@ -31,6 +31,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from driftquilt import estimator_file
+from driftquilt.core.pace import Pace
 from driftquilt.core.segment import cut
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError
@@ -42,9 +43,8 @@ from driftquilt.inputs.rows import Rows, read_array
 from driftquilt.inputs.table import Table, read_table
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
-from driftquilt.methods.quilt import CANDIDATES, FoldTrial, Quilt, QuiltModel
+from driftquilt.methods.quilt import DEFAULT, PAPER, FoldTrial, Quilt, QuiltModel
 from driftquilt.search.base import Search
-from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 from driftquilt.settings import check_settings
 
@@ -81,6 +81,18 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Weights of classes, by label.
     max_epochs, patience : int
         Training ends after `max_epochs`, or after `patience` epochs without progress.
+    score_rows : int, optional
+        How many rows of each past segment are looked at to score it, drawn anew each time; None
+        looks at all.
+    score_every : int
+        Segments are scored anew, and selected, every so many epochs.
+    epoch_rows : int, optional
+        How many rows an epoch trains on: those of the current segment and a sample of the
+        selected ones, drawn anew; None takes all.
+    averaging : float
+        How much of the weights' running average an epoch keeps, from 0 (no average) to below 1.
+    n_jobs : int, optional
+        Cores to use for the folds of the default learner; None uses all.
     progress : bool
         Draw a bar while the bound is searched.
     random_state : int, optional
@@ -114,13 +126,18 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         use_gain: bool = True,
         init: str = "random",
         hidden_units: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 6e-3,
         batch_size: int = 128,
         learner: Learner | None = None,
         encode: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
         max_epochs: int = 2000,
-        patience: int = 10,
+        patience: int = 6,
+        score_rows: int | None = 256,
+        score_every: int = 3,
+        epoch_rows: int | None = 2048,
+        averaging: float = 0.8,
+        n_jobs: int | None = None,
         progress: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -138,13 +155,30 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.class_weight = class_weight
         self.max_epochs = max_epochs
         self.patience = patience
+        self.score_rows = score_rows
+        self.score_every = score_every
+        self.epoch_rows = epoch_rows
+        self.averaging = averaging
+        self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
-        """The paper's settings: 3 random and 3 guided trials, one split; others as given."""
-        return cls(**{"search": "bayes", "n_folds": 1, **settings})
+        """The paper's settings, in which every epoch looks at every row; others as given."""
+        return cls(
+            **{
+                "search": "bayes",
+                "n_folds": 1,
+                "learning_rate": 1e-3,
+                "patience": 10,
+                "score_rows": None,
+                "score_every": 1,
+                "epoch_rows": None,
+                "averaging": 0.0,
+                **settings,
+            }
+        )
 
     def fit(
         self,
@@ -305,7 +339,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _quilt(self, learner: Learner, previous: Sequence[Model], n_classes: int) -> Quilt:
-        searches: dict[str, Search] = {"shared": Shared(CANDIDATES), "bayes": Bayes()}
+        searches = {"shared": DEFAULT.search, "bayes": PAPER.search}
         search = searches[self.search] if isinstance(self.search, str) else self.search
         if self.disparity_max is not None:
             search = Shared((float(self.disparity_max),))
@@ -315,7 +349,9 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_epochs=self.max_epochs,
             patience=self.patience,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            pace=Pace(self.score_rows, self.score_every, self.epoch_rows, self.averaging),
             n_classes=n_classes,
+            n_threads=self.n_jobs or os.cpu_count() or 1,
             search=search,
             rule=Rule(self.use_disparity, self.use_gain),
             previous=previous,

@@ -2,17 +2,22 @@
 
 The products in one training are so small that a second BLAS thread costs more than it
 brings, and its rounding would depend on the machine's load. `one_blas_thread` keeps them on
-one core.
+one core; `side_by_side` gives the other cores trainings of their own, on threads, because the
+kernels release the GIL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["one_blas_thread"]
+__all__ = ["one_blas_thread", "side_by_side"]
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -20,3 +25,15 @@ def one_blas_thread() -> Iterator[None]:
     """Inside the block, BLAS runs on the calling thread alone."""
     with threadpool_limits(limits=1, user_api="blas"):
         yield
+
+
+def side_by_side(works: Sequence[Iterable[T]], n_threads: int) -> Iterator[tuple[int, T]]:
+    """Everything that each work yields, with the work's number, in the order of works."""
+    if min(n_threads, len(works)) <= 1:
+        for number, work in enumerate(works):
+            yield from ((number, item) for item in work)
+        return
+    with ThreadPoolExecutor(min(n_threads, len(works))) as pool:
+        done: Iterator[list[T]] = pool.map(list, works)
+        for number, items in enumerate(done):
+            yield from ((number, item) for item in items)

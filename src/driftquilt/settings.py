@@ -54,6 +54,7 @@ def _is_seed(value: Any) -> bool:
 
 
 _COUNT = (_is_count, "a whole number of at least 1")
+_COUNT_OR_ALL = (lambda v: v is None or _is_count(v), "None or a whole number of at least 1")
 _FLAG = (_is_flag, "True or False")
 
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -86,6 +87,11 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "max_epochs": _COUNT,
     "patience": _COUNT,
+    "score_rows": _COUNT_OR_ALL,
+    "score_every": _COUNT,
+    "epoch_rows": _COUNT_OR_ALL,
+    "averaging": (lambda v: _is_number(v) and 0 <= v < 1, "a number from 0 to below 1"),
+    "n_jobs": _COUNT_OR_ALL,
     "progress": _FLAG,
     "random_state": (
         lambda v: v is None or _is_seed(v),

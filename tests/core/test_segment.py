@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.core.segment import Segment, count_classes, cut, folds, join
+from driftquilt.core.segment import Segment, count_classes, cut, folds, join, sample
 from driftquilt.errors import InputError
 
 
@@ -142,3 +142,45 @@ def test_classes_are_counted_by_the_highest_code_anywhere(
     past: list[list[int]], present: list[int], expected: int
 ) -> None:
     assert count_classes([rows(y) for y in past], rows(present)) == expected
+
+
+@given(labels, st.integers(1, 70), st.integers(0, 9))
+def test_a_sample_is_so_many_rows_of_the_segment_in_stream_order(
+    y: list[int], n_rows: int, seed: int
+) -> None:
+    whole = rows(y)
+    drawn = sample(whole, n_rows, np.random.default_rng(seed))
+    assert len(drawn) == min(n_rows, len(whole))
+    assert drawn.name == "june"
+    assert numbers(drawn) == sorted(numbers(drawn))
+    assert drawn.y.tolist() == [y[i] for i in numbers(drawn)]
+    assert drawn.weight.tolist() == [i + 1 for i in numbers(drawn)]
+
+
+@given(labels, st.integers(0, 5))
+def test_a_sample_of_all_rows_or_more_is_the_segment_itself(y: list[int], more: int) -> None:
+    whole, rng = rows(y), np.random.default_rng(0)
+    assert sample(whole, len(whole) + more, rng) is whole
+    assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+
+
+def test_a_sample_follows_from_its_generator() -> None:
+    one, same, other = (
+        numbers(sample(rows([0] * 60), 20, np.random.default_rng(seed))) for seed in (1, 1, 2)
+    )
+    assert one == same != other
+
+
+def test_every_row_is_as_likely_to_be_sampled_as_any_other() -> None:
+    rng = np.random.default_rng(0)
+    drawn = [i for _ in range(2000) for i in numbers(sample(rows([0] * 10), 5, rng))]
+    # 10,000 draws: 1000 of each row give or take 4 standard deviations of 30.
+    assert np.abs(np.bincount(drawn, minlength=10) - 1000).max() < 120
+
+
+def test_sampling_leaves_the_segment_as_it_was() -> None:
+    whole = rows([0, 1, 0, 1])
+    drawn = sample(whole, 3, np.random.default_rng(0))
+    drawn.X[:], drawn.y[:], drawn.weight[:] = -1, -1, -1
+    assert numbers(whole) == [0, 1, 2, 3]
+    assert whole.y.tolist() == [0, 1, 0, 1]

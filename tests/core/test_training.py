@@ -75,6 +75,9 @@ class Scripted:
     def copy(self) -> Scripted:
         return Scripted(self.losses, self.epoch)
 
+    def blend(self, other: Scripted, share: float) -> None:
+        raise AssertionError(f"nothing was to be averaged: {other}, {share}")
+
 
 def scripted(losses: Sequence[float], **changes: Any) -> Run[Scripted]:
     task = replace(TASK, **({"max_epochs": len(losses)} | changes))

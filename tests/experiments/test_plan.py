@@ -19,7 +19,7 @@ from driftquilt.experiments.plan import (
 from driftquilt.experiments.results import Cell
 from driftquilt.methods.base import Method
 from driftquilt.methods.naive import CurrentSegment, FullData
-from tests.small_streams import write_sine
+from tests.small_streams import write_shop, write_sine
 
 
 def mine(seed: int, _: str) -> Method:
@@ -107,6 +107,18 @@ def test_a_file_is_a_stream_by_its_path(tmp_path: Path) -> None:
     assert load_stream(dataset).segment_names[0] == "month 0"
 
 
+def test_the_columns_of_a_file_may_have_other_names(tmp_path: Path) -> None:
+    dataset = str(write_shop(tmp_path / "shop.csv"))
+    plan = make_plan(
+        datasets=[dataset, "sine:2"], methods=["sega"], label="bought", segment="month"
+    )
+    assert plan.stream(dataset).class_names == ("later", "no", "yes")
+    assert plan.stream(dataset).segment_names == ("may", "june", "july")
+    assert plan.stream("sine:2").n_segments == 2
+    with pytest.raises(InputError, match="lacks the column 'label'"):
+        make_plan(datasets=[dataset])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -118,6 +130,7 @@ def test_a_file_is_a_stream_by_its_path(tmp_path: Path) -> None:
         ({"datasets": ["sine:-1"]}, "'sine:-1' asks for '-1' segments"),
         ({"datasets": ["sine:0"]}, "n_segments must be a whole number of at least 1"),
         ({"datasets": ["nowhere.csv"]}, "there is no file nowhere.csv"),
+        ({"label": "sold"}, "label 'sold' and segment 'segment' name columns of a file, but none"),
         ({"n_seeds": 0}, "n_seeds must be a whole number of at least 1, but got 0"),
         ({"methods": ["best_segments"]}, "nothing to run: accuracy compares full_data"),
     ],

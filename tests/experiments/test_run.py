@@ -374,7 +374,7 @@ def test_ctrl_c_waits_for_the_end_of_a_block_whichever_thread_hears_it() -> None
 def test_longest_tasks_come_first() -> None:
     plan = make_plan(["accuracy", "selection", "initialization"], datasets=["sine:4"], n_seeds=1)
     tasks = split_tasks(plan, set())
-    efforts = [effort(task) for task in tasks]
+    efforts = [effort(plan, task) for task in tasks]
     assert efforts == sorted(efforts, reverse=True)
     assert tasks[0][-1] == Cell("sine:4", "best_segments", 3, 0)
     assert ("quilt_init_previous", 4) in [(task[0].method, len(task)) for task in tasks[:3]]

@@ -79,7 +79,7 @@ def train(model: MLPModel | TorchModel, segments: list[Segment], n_epochs: int =
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 5])
-@pytest.mark.parametrize("n_features", [1, 3, 40])
+@pytest.mark.parametrize("n_features", [1, 3, 8, 9, 24, 25, 40])
 class TestAgainstTorch:
     """300 rows: two full batches and a short one, in three segments."""
 
@@ -122,9 +122,12 @@ class TestAgainstTorch:
         np.testing.assert_allclose(model.predict_proba(X), twin.predict_proba(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 127, 128, 129, 256, 257])
-def test_blocks_and_batches_that_are_not_full_are_handled_as_torch_does(n_rows: int) -> None:
-    segment = rows(n_rows, n_classes=3, weighted=True)
+@pytest.mark.parametrize("n_features", [3, 10, 30])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 127, 128, 129, 256, 257])
+def test_blocks_and_batches_that_are_not_full_are_handled_as_torch_does(
+    n_rows: int, n_features: int
+) -> None:
+    segment = rows(n_rows, n_features, n_classes=3, weighted=True)
     model = DEFAULT.start(segment.X, 3, seed=1)
     twin = twin_of(model, DEFAULT, segment.X)
     for ours, theirs in zip(
@@ -155,6 +158,21 @@ def test_learn_one_is_one_step_of_torchs_sgd(n_features: int, n_classes: int) ->
     first, bias, head, offset = (p.detach().numpy() for p in net.parameters())
     expected = np.concatenate([part.ravel() for part in (first.T, bias, head, offset)])
     np.testing.assert_allclose(theta(model), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 5])
+@pytest.mark.parametrize("n_features", [1, 3, 9, 60])
+def test_learn_one_gives_the_probabilities_before_the_step(n_features: int, n_classes: int) -> None:
+    segment = rows(6, n_features, n_classes)
+    model = SMALL.start(segment.X, n_classes, seed=2)
+    given = []
+    for x, label in zip(segment.X, segment.y, strict=True):
+        (before,) = model.predict_proba(x[None])
+        given.append(model.learn_one(x, int(label)))
+        assert given[-1].dtype == np.float32
+        np.testing.assert_allclose(given[-1], before, atol=1e-6)
+    # Each call gives an array of its own.
+    assert len({answer.ctypes.data for answer in given}) == len(given)
 
 
 def test_learn_one_leaves_adams_memory_alone() -> None:

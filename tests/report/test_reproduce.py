@@ -12,6 +12,8 @@ import pytest
 
 from driftquilt.experiments.plan import EXPERIMENTS
 from driftquilt.experiments.results import Result
+from driftquilt.report.curves import accuracy_curves
+from driftquilt.report.lines import lines_svg
 from driftquilt.report.reproduce import write_report
 
 CHROMIUM = "/usr/bin/chromium"
@@ -116,6 +118,42 @@ def test_every_text_names_its_command_and_what_a_cell_means(out: Path) -> None:
             page.read_text()
         )
     assert "&quot;&lt;b&gt;.csv&quot;" in (out / "report.html").read_text()
+
+
+def test_the_paper_is_spoken_of_only_where_it_has_a_figure(tmp_path: Path) -> None:
+    everything = list(EXPERIMENTS)
+    results = made_up(everything, ["own/mail.csv", "<i>.csv"], ())
+    written = write_report(results, everything, tmp_path, command="driftquilt reproduce all")
+    for path in written:
+        if path.suffix != ".csv":  # its columns are the same for every stream
+            assert "paper" not in path.read_text().lower()
+            assert "ours" not in path.read_text()
+    page = (tmp_path / "report.html").read_text()
+    assert "<h1>Methods compared on &lt;i&gt;.csv, own/mail.csv</h1>" in page
+    assert "Each cell: mean ± standard deviation over seeds. The best in a column is bold." in page
+    assert not list((tmp_path / "figures").glob("case-study*"))
+
+
+def test_one_stream_of_the_papers_brings_its_figures_back(out: Path) -> None:
+    page = (out / "report.html").read_text()
+    assert "<h1>The paper&#x27;s evaluation, theirs beside ours</h1>" in page
+    assert "Each cell: ours ± standard deviation over seeds; below it the paper" in page
+
+
+def test_the_page_of_the_case_study_alone_explains_no_cells(tmp_path: Path) -> None:
+    write_report([], ["case-study"], tmp_path, command=COMMAND)
+    page = (tmp_path / "report.html").read_text()
+    assert "<h1>The paper&#x27;s case study</h1>" in page
+    assert "Each cell" not in page
+
+
+def test_the_curves_show_what_the_classifier_does_by_default() -> None:
+    results = made_up(list(EXPERIMENTS), ["own.csv"], ("mine",))
+    shown = ["full_data", "current_segment", "quilt", "quilt_default", "best_segments", "mine"]
+    curves = accuracy_curves(results, "own.csv")
+    assert list(curves) == shown
+    svg = lines_svg(curves, title="t", x_label="x", y_label="y")
+    assert len(set(re.findall(r'<g fill="(#\w+)"', svg))) == len(shown)
 
 
 def test_every_picture_is_valid_svg(out: Path) -> None:

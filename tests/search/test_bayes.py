@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from driftquilt.core.segment import cut, folds
 from driftquilt.core.training import Task
 from driftquilt.datasets.synthetic import sine
 from driftquilt.errors import InputError
+from driftquilt.executor import side_by_side
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.search.base import Trial
 from driftquilt.search.bayes import Bayes
@@ -122,3 +125,24 @@ def test_diverged_trials_do_not_stop_the_search() -> None:
 def test_a_search_without_trials_is_refused(n_random: int, n_guided: int) -> None:
     with pytest.raises(InputError, match="at least one trial"):
         Bayes(n_random, n_guided)
+
+
+def test_folds_on_threads_put_optunas_verbosity_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    meeting, inside, most = threading.Barrier(2, timeout=0.2), list[int](), list[int]()
+    create = optuna.create_study
+
+    def slow(**settings: Any) -> optuna.Study:
+        inside.append(1)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            meeting.wait()  # in vain where only one at a time gets here
+        most.append(len(inside))
+        study = create(**settings)
+        inside.pop()
+        return study
+
+    monkeypatch.setattr(optuna, "create_study", slow)
+    before = optuna.logging.get_verbosity()
+    works = [Bayes(1, 0).trials(sine_task(seed), start) for seed in range(2)]
+    assert len(list(side_by_side(works, 2))) == 2
+    assert most == [1, 1]
+    assert optuna.logging.get_verbosity() == before

@@ -76,6 +76,9 @@ class Counting:
     def copy(self) -> Counting:
         return Counting(self.model.copy(), self.trained)
 
+    def blend(self, other: Counting, share: float) -> None:
+        self.model.blend(other.model, share)
+
 
 @pytest.mark.parametrize("rule", [Rule(), Rule(use_gain=False)], ids=["both", "no gain"])
 def test_every_candidate_gets_what_a_lone_training_gives_it(rule: Rule) -> None:
@@ -145,7 +148,7 @@ def test_there_are_as_many_trials_as_candidates() -> None:
 
 
 def trial(bound: float, loss: float) -> Trial[MLPModel]:
-    return Trial(bound, loss, (), start())
+    return Trial(bound, loss, True, (), start())
 
 
 def test_best_prefers_the_lower_loss_and_then_the_smaller_bound() -> None:

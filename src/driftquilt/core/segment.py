@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
 
-__all__ = ["History", "Segment", "count_classes", "cut", "folds", "join", "windows"]
+__all__ = ["History", "Segment", "count_classes", "cut", "folds", "join", "sample", "windows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +100,13 @@ def join(segments: Sequence[Segment]) -> Segment:
         np.concatenate([segment.y for segment in segments]),
         np.concatenate([segment.weight for segment in segments]),
     )
+
+
+def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Segment:
+    """So many rows drawn with replacement, in stream order; all if there are no more."""
+    if len(segment) <= n_rows:
+        return segment
+    return segment.take(np.sort(rng.integers(len(segment), size=n_rows)))
 
 
 def windows(history: History, current: Segment) -> list[Segment]:

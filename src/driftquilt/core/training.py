@@ -10,6 +10,9 @@ the scores before it decides, and fork a run where two bounds part:
 which follows from `Task.seed` and the number of the epoch; a fork therefore goes on
 exactly as the run it came from would have.
 
+A `Pace` makes a training cheaper than the paper's: it looks at samples of rows, drawn anew from
+the same seed, and judges the weights averaged over the last epochs.
+
 Paper: Algorithm 1.
 """
 
@@ -24,6 +27,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.core.pace import FULL_PACE, Pace
 from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule, Scores
@@ -53,6 +57,9 @@ class Trainable(Protocol):
     def copy(self) -> Self:
         """An independent model that would go on training exactly as this one."""
 
+    def blend(self, other: Self, share: float) -> None:
+        """Move the weights towards those of `other`; a share of 1 takes them over."""
+
 
 M = TypeVar("M", bound=Trainable)
 
@@ -72,10 +79,16 @@ class Time(NamedTuple):
 
 _NO_TIME = Time()
 
+# Tells the generators of samples from that of the epoch's order of rows.
+_SCORING, _TRAINING = 2, 3
+
 
 @dataclass(frozen=True)
 class Epoch:
-    """What happened in one epoch: the scores it began with, the loss it ended with."""
+    """What happened in one epoch: the scores it began with, the loss it ended with.
+
+    `n_rows` are those of the selected segments and the current one, sampled or not.
+    """
 
     scores: Scores
     selected: NDArray[np.bool_]
@@ -99,6 +112,7 @@ class Task:
     max_epochs: int = 2000
     patience: int = 10
     seed: int = 0
+    pace: Pace = FULL_PACE
     clock: Callable[[], Time] = Time
 
 
@@ -108,12 +122,14 @@ class Run(Generic[M]):
     def __init__(self, task: Task, model: M) -> None:
         self.task = task
         self.model = model
+        self.average = model.copy() if task.pace.averaging else model
         self.best = model
         self.best_loss = math.inf
         self.epochs: list[Epoch] = []
         self._stopping = EarlyStopping(patience=task.patience)
         self._plateau = Plateau(patience=task.patience)
         self._scores: Scores | None = None
+        self._scored_after = 0  # epochs
         self._scoring = _NO_TIME
         self._present, _ = self._validate()
 
@@ -122,28 +138,34 @@ class Run(Generic[M]):
         return self._stopping.over or len(self.epochs) >= self.task.max_epochs
 
     def score(self) -> Scores:
-        """Both scores of every past segment; computed once per epoch."""
-        if self._scores is None:
+        """Both scores of every past segment; computed at most once per epoch."""
+        age = len(self.epochs) - self._scored_after
+        if self._scores is None or age >= self.task.pace.score_every:
             started = self.task.clock()
-            gradients, _ = self.model.head_gradients(self.task.history)
+            rng = self._draw(_SCORING)
+            looked_at = self.task.pace.to_score(self.task.history, rng)
+            gradients, _ = self.average.head_gradients(looked_at)
             self._scores = Scores(
                 disparity(gradients, self._present), gain(gradients, self._present)
             )
+            self._scored_after = len(self.epochs)
             self._scoring = self.task.clock().since(started)
         return self._scores
 
     def advance(self, selected: NDArray[np.bool_]) -> Epoch:
         """One epoch on the selected past segments and the current one."""
-        chosen = [s for s, kept in zip(self.task.history, selected, strict=True) if kept]
-        chosen.append(self.task.current)
-        scores, rate = self.score(), self._plateau.rate
-        started = self.task.clock()
-        rng = np.random.default_rng((self.task.seed, len(self.epochs)))
-        self.model.train_epoch(chosen, rng, rate)
+        task, scores, rate = self.task, self.score(), self._plateau.rate
+        started = task.clock()
+        kept = [segment for segment, is_in in zip(task.history, selected, strict=True) if is_in]
+        n_rows = sum(map(len, kept)) + len(task.current)
+        rows = task.pace.to_train(kept, task.current, self._draw(_TRAINING))
+        self.model.train_epoch(rows, self._draw(), rate)
+        if self.average is not self.model:
+            self.average.blend(self.model, task.pace.share_of_epoch(len(self.epochs) + 1))
         self._present, loss = self._validate()
-        self._scores = None
-        time = self.task.clock().since(started).plus(self._scoring)
-        epoch = Epoch(scores, selected, loss, sum(map(len, chosen)), rate, time)
+        time = task.clock().since(started).plus(self._scoring)
+        self._scoring = _NO_TIME
+        epoch = Epoch(scores, selected, loss, n_rows, rate, time)
         self.epochs.append(epoch)
         self._judge(loss)
         return epoch
@@ -152,18 +174,22 @@ class Run(Generic[M]):
         """A second run that stands where this one does."""
         twin = copy.copy(self)
         twin.model = self.model.copy()
+        twin.average = twin.model if self.average is self.model else self.average.copy()
         twin.epochs = self.epochs.copy()
         return twin
 
+    def _draw(self, *purpose: int) -> np.random.Generator:
+        return np.random.default_rng((self.task.seed, len(self.epochs), *purpose))
+
     def _validate(self) -> tuple[NDArray[np.float64], float]:
-        gradients, losses = self.model.head_gradients([self.task.validation])
+        gradients, losses = self.average.head_gradients([self.task.validation])
         return gradients[0], float(losses[0])
 
     def _judge(self, loss: float) -> None:
         self._stopping = self._stopping.after(loss)
         self._plateau = self._plateau.after(loss)
         if loss < self.best_loss:
-            self.best, self.best_loss = self.model.copy(), loss
+            self.best, self.best_loss = self.average.copy(), loss
 
 
 def train(run: Run[M], disparity_max: float) -> Iterator[Epoch]:

@@ -1,6 +1,6 @@
 """A labelled stream in segments: the record every data set comes as.
 
-    features  (n, d)  float64, unscaled
+    features  (n, d)  float64, unscaled; a column of text as codes of its categories
     labels    (n,)    class codes, int64
     segments  (n,)    segment numbers from 0, rising, int64
 
@@ -12,6 +12,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
@@ -35,6 +37,9 @@ class Stream:
     the concept never rests. `sha256` is what `checksum()` has to give, None where no sum is on
     record, as for a part of a stream. Names that are not given are made up: x0, x1, … for
     features, the numbers for classes and segments.
+
+    `categories` says which features are text, and what their codes stand for; a value of any
+    feature may then be missing, as NaN. None means numbers only, with no gaps, as in the paper.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Stream:
     segment_names: tuple[str, ...] = field(default=(), repr=False)
     drift_points: tuple[int, ...] | None = field(default=None, repr=False)
     sha256: str | None = field(default=None, repr=False)
+    categories: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         made_up = {
@@ -64,10 +70,15 @@ class Stream:
         return int(self.segments[-1]) + 1
 
     def checksum(self) -> str:
-        """SHA-256 of the features row by row, the labels and the segments, 8 bytes a value."""
+        """SHA-256 of the features row by row, the labels and the segments, 8 bytes a value.
+
+        Where features are text, what their codes stand for comes after that, as JSON.
+        """
         digest = hashlib.sha256(np.ascontiguousarray(self.features, dtype="<f8").tobytes())
         for codes in (self.labels, self.segments):
             digest.update(np.ascontiguousarray(codes, dtype="<i8").tobytes())
+        if self.categories:
+            digest.update(json.dumps(self.categories).encode())
         return digest.hexdigest()
 
     def verify(self) -> bool:

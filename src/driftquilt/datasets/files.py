@@ -1,15 +1,20 @@
 r"""A stream of your own: any CSV or Parquet file with a label and a segment column.
 
-Every other column is a feature and has to be numbers. Labels may be of any kind and become
-codes, in sorted order; segments may be of any kind too and count in order of first appearance.
-Rows are sorted by segment, and keep their order inside it.
+Every other column is a feature: numbers, booleans, dates or text, with or without gaps; what it
+becomes is in `columns`. Labels may be of any kind and become codes, in sorted order; segments may
+be of any kind too and count in order of first appearance. Rows are sorted by segment, and keep
+their order inside it.
 
 >>> import tempfile
 >>> path = Path(tempfile.mkdtemp()) / "mail.csv"
->>> _ = path.write_text("length,label,segment\n5,spam,may\n7,ham,june\n6,ham,may\n")
+>>> _ = path.write_text("length,lang,label,segment\n5,en,spam,may\n7,de,ham,june\n,en,ham,may\n")
 >>> stream = read_stream(path)
->>> stream.features[:, 0], stream.labels, stream.class_names
-(array([5., 6., 7.]), array([1, 0, 0]), ('ham', 'spam'))
+>>> stream.features, stream.categories
+(array([[ 5.,  1.],
+       [nan,  1.],
+       [ 7.,  0.]]), {'lang': ('de', 'en')})
+>>> stream.labels, stream.class_names
+(array([1, 0, 0]), ('ham', 'spam'))
 >>> stream.segments, stream.segment_names
 (array([0, 0, 1]), ('may', 'june'))
 """
@@ -27,7 +32,8 @@ from numpy.typing import NDArray
 from pyarrow import compute as pc
 
 from driftquilt.datasets.base import Stream
-from driftquilt.datasets.tables import read_numbers, read_table, require_columns
+from driftquilt.datasets.columns import read_features
+from driftquilt.datasets.tables import read_table, require_columns
 from driftquilt.errors import InputError
 
 __all__ = ["read_stream"]
@@ -60,7 +66,7 @@ def read_stream(
     features = [name for name in table.column_names if name not in (label, segment)]
     if not features:
         raise InputError(f"{path} has no column but {label!r} and {segment!r}; add features")
-    X = read_numbers(path, table, features)
+    X, categories = read_features(path, table, features)
     classes, labels = _sort_classes(path, label, *_encode(path, table, label))
     names, segments = _encode(path, table, segment)
     order = np.argsort(segments, kind="stable")
@@ -74,6 +80,7 @@ def read_stream(
         feature_names=tuple(features),
         class_names=tuple(map(str, classes)),
         segment_names=tuple(map(str, names)),
+        categories=categories,
     )
 
 

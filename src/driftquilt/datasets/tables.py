@@ -30,7 +30,7 @@ from pyarrow import parquet as pq
 
 from driftquilt.errors import InputError
 
-__all__ = ["read_numbers", "read_table", "require_columns", "write_parquet"]
+__all__ = ["is_numeric", "read_numbers", "read_table", "require_columns", "write_parquet"]
 
 _MAGIC = b"PAR1"  # how every Parquet file begins
 _MAX_BLOCK = 2**31 - 1  # bytes, what pyarrow's reader takes at once
@@ -76,7 +76,7 @@ def require_columns(path: Path, table: Any, names: Sequence[str]) -> None:
 
 def read_numbers(path: Path, table: Any, names: Sequence[str]) -> NDArray[np.float64]:
     """The named columns (n, k) as finite numbers; booleans are 0 and 1."""
-    texts = [name for name in names if not _is_numeric(table[name].type)]
+    texts = [name for name in names if not is_numeric(table[name].type)]
     if texts:
         raise InputError(
             f"{path}: these columns are not numbers: {texts}; turn them into numbers, such as "
@@ -94,6 +94,12 @@ def read_numbers(path: Path, table: Any, names: Sequence[str]) -> NDArray[np.flo
             "fill it in or drop the row"
         )
     return matrix
+
+
+def is_numeric(kind: Any) -> bool:
+    """Whether an Arrow type is numbers, booleans or nothing at all."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return pa.types.is_null(kind) or any(test(kind) for test in tests)
 
 
 def write_parquet(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -132,11 +138,6 @@ def _read_csv(path: Path) -> Any:
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(strings_can_be_null=True),
     )
-
-
-def _is_numeric(kind: Any) -> bool:
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    return pa.types.is_null(kind) or any(test(kind) for test in tests)
 
 
 def _one_line(error: BaseException) -> str:

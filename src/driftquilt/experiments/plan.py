@@ -11,7 +11,7 @@ its own, and then appears in every table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
@@ -31,10 +31,9 @@ from driftquilt.methods.glister import Glister
 from driftquilt.methods.grad_match import GradMatch
 from driftquilt.methods.learn_nse import LearnNSE
 from driftquilt.methods.naive import CurrentSegment, FullData
-from driftquilt.methods.quilt import Quilt
+from driftquilt.methods.quilt import DEFAULT, PAPER
 from driftquilt.methods.sega import SEGA
 from driftquilt.methods.trees import ARF, HAT
-from driftquilt.search.bayes import Bayes
 
 __all__ = [
     "EXPERIMENTS",
@@ -43,6 +42,7 @@ __all__ = [
     "Maker",
     "Plan",
     "has_length",
+    "is_file",
     "load_stream",
     "make_plan",
 ]
@@ -56,11 +56,11 @@ def _seeded(kind: Callable[..., Method], seed: int, _: str) -> Method:
 
 
 def _quilt(seed: int, _: str, *, use_disparity: bool = True, use_gain: bool = True) -> Method:
-    return Quilt(search=Bayes(), seed=seed, rule=Rule(use_disparity, use_gain))
+    return replace(PAPER, seed=seed, rule=Rule(use_disparity, use_gain))
 
 
 def _quilt_default(seed: int, _: str) -> Method:
-    return Quilt(n_folds=2, seed=seed)
+    return replace(DEFAULT, seed=seed)
 
 
 def _sega(_: int, dataset: str) -> Method:
@@ -127,11 +127,16 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Cells to run, each once, and what it takes to run them."""
+    """Cells to run, each once, and what it takes to run them.
+
+    `label` and `segment` are the names of two columns in the files among the data sets.
+    """
 
     cells: tuple[Cell, ...]
     protocol: Protocol
     extra: Mapping[str, Maker]
+    label: str = "label"
+    segment: str = "segment"
 
     @property
     def chained(self) -> frozenset[str]:
@@ -147,6 +152,9 @@ class Plan:
         maker = self.extra.get(cell.method) or METHODS[cell.method]
         return maker(cell.seed, cell.dataset)
 
+    def stream(self, dataset: str) -> Stream:
+        return load_stream(dataset, self.label, self.segment)
+
 
 def make_plan(
     experiments: Iterable[str] = ("accuracy",),
@@ -156,18 +164,21 @@ def make_plan(
     n_seeds: int = 5,
     protocol: Protocol = "honest",
     extra: Mapping[str, Maker] | None = None,
+    label: str = "label",
+    segment: str = "segment",
 ) -> Plan:
     """The cells that the experiments need; `datasets` and `methods` narrow them down.
 
     A data set is one of the nine names, a name with a number of segments ("random_rbf:20"), or
-    the path of a CSV or Parquet file with the columns "label" and "segment".
+    the path of a CSV or Parquet file with the columns `label` and `segment`.
     """
     experiments, extra = list(experiments), extra or {}
     _check_names("experiment", experiments, EXPERIMENTS)
     _check_names("method", methods or (), [*METHODS, *extra])
     _check_extra(extra)
     check_count("n_seeds", n_seeds)
-    cells: dict[Cell, None] = {}
+    _check_columns(label, segment, datasets or ())
+    plan, cells = Plan((), protocol, extra, label, segment), dict[Cell, None]()
     for name in experiments:
         wanted = [
             method
@@ -178,21 +189,21 @@ def make_plan(
             for method in wanted:
                 seeds = min(n_seeds, GOLD_SEEDS) if method == "best_segments" else n_seeds
                 cells |= dict.fromkeys(
-                    Cell(dataset, method, segment, seed)
+                    Cell(dataset, method, number, seed)
                     for seed in range(seeds)
-                    for segment in range(load_stream(dataset).n_segments)
+                    for number in range(plan.stream(dataset).n_segments)
                 )
     if not cells and any(EXPERIMENTS[name].methods for name in experiments):
         raise InputError(_say_empty(experiments))
-    return Plan(tuple(cells), protocol, extra)
+    return replace(plan, cells=tuple(cells))
 
 
 @cache
-def load_stream(dataset: str) -> Stream:
-    """A stream by what the command line calls it."""
+def load_stream(dataset: str, label: str = "label", segment: str = "segment") -> Stream:
+    """A stream by what the command line calls it; the columns are those of a file."""
     name, _, n_segments = dataset.partition(":")
-    if name not in names() and Path(dataset).suffix:
-        stream = read_stream(Path(dataset))
+    if is_file(dataset):
+        stream = read_stream(Path(dataset), label, segment)
         _check_sizes(dataset, stream)
         return stream
     if n_segments and not n_segments.isdecimal():
@@ -214,6 +225,19 @@ def has_length(dataset: str) -> bool:
     """Whether a stream of the paper is asked for with a number of segments."""
     name, mark, _ = dataset.partition(":")
     return bool(mark) and name in names()
+
+
+def is_file(dataset: str) -> bool:
+    """Whether a data set is the path of a file of the user's."""
+    return dataset.partition(":")[0] not in names() and bool(Path(dataset).suffix)
+
+
+def _check_columns(label: str, segment: str, datasets: Iterable[str]) -> None:
+    if (label, segment) != ("label", "segment") and not any(map(is_file, datasets)):
+        raise InputError(
+            f"label {label!r} and segment {segment!r} name columns of a file, but none of the "
+            "data sets is one; add the path of a CSV or Parquet file"
+        )
 
 
 def _check_sizes(dataset: str, stream: Stream) -> None:

@@ -4,9 +4,9 @@ Every segment in turn is the current one; the segments before it are the history
 current segment, the first `current_share` of an average segment's rows are labelled, and all
 later rows are the test set.
 
-Features are scaled to zero mean and unit variance: under "honest" with the figures of the rows
-seen, under "paper" with those of the whole stream, test rows included, which is how the
-published numbers came about and what no live system can do.
+Features are scaled and encoded (see `encoding`): under "honest" by the rows seen, under "paper"
+by the whole stream, test rows included, which is how the published numbers came about and what
+no live system can do.
 
 Paper: "Model Training".
 
@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, cut
 from driftquilt.datasets.base import Stream
+from driftquilt.experiments.encoding import encode
 
 __all__ = ["Evaluation", "Protocol", "evaluations"]
 
@@ -34,11 +34,15 @@ Protocol = Literal["honest", "paper"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One segment as the current one: what is seen, and what is asked."""
+    """One segment as the current one: what is seen, and what is asked.
+
+    `columns` name those of the rows; with text in a stream they may grow from segment to segment.
+    """
 
     history: list[Segment]
     current: Segment
     test: Segment
+    columns: tuple[str, ...]
 
 
 def evaluations(stream: Stream, protocol: Protocol = "honest") -> Iterator[Evaluation]:
@@ -48,16 +52,9 @@ def evaluations(stream: Stream, protocol: Protocol = "honest") -> Iterator[Evalu
     starts = np.cumsum(sizes) - sizes
     for number, (start, size) in enumerate(zip(starts, sizes, strict=True)):
         n_seen, end = start + n_current, start + size
-        n_scaled = n_seen if protocol == "honest" else len(stream.features)
-        X = _scale(stream.features[:end], stream.features[:n_scaled])
+        n_known = n_seen if protocol == "honest" else len(stream.features)
+        X, columns = encode(stream, end, n_known=n_known)
         y, codes = stream.labels[:end], stream.segments[:end]
         history, current = cut(X[:n_seen], y[:n_seen], codes[:n_seen], range(number + 1))
         _, test = cut(X[n_seen:], y[n_seen:], np.zeros(end - n_seen, dtype=np.intp), [number])
-        yield Evaluation(history, current, test)
-
-
-def _scale(rows: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float32]:
-    spread = seen.std(axis=0)
-    spread[spread == 0] = 1.0
-    scaled: NDArray[np.float64] = (rows - seen.mean(axis=0)) / spread
-    return scaled.astype(np.float32)
+        yield Evaluation(history, current, test, columns)

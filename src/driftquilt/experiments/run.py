@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache, lru_cache, reduce
+from functools import cache, lru_cache, partial, reduce
 from itertools import groupby, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,11 +29,12 @@ from typing import TypeAlias
 import numpy as np
 from sklearn.metrics import f1_score
 
-from driftquilt.core.segment import Segment
+from driftquilt.core.segment import Segment, count_classes
 from driftquilt.core.training import Time
+from driftquilt.datasets.base import Stream
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.executor import one_blas_thread
-from driftquilt.experiments.plan import Plan, load_stream
+from driftquilt.experiments.plan import Plan
 from driftquilt.experiments.protocol import Evaluation, Protocol, evaluations
 from driftquilt.experiments.results import Cell, Result, ResultFile
 from driftquilt.methods.base import Average, Fitted, Method, look_at_clock
@@ -44,6 +45,7 @@ from driftquilt.methods.trees import ARF, HAT, OnlineModel
 __all__ = ["Task", "effort", "no_interrupt", "run_plan", "run_task", "split_tasks"]
 
 Task: TypeAlias = tuple[Cell, ...]
+_Shape: TypeAlias = tuple[tuple[str, ...], int]
 
 _FEW = 40
 _rehearsed: set[tuple[str, bool]] = set()
@@ -54,7 +56,8 @@ def run_plan(plan: Plan, out: Path, *, jobs: int = 1) -> Generator[list[Result],
 
     A file that cannot be added to is refused at once, before the first task.
     """
-    data = {dataset: _checksum(dataset) for dataset in {cell.dataset for cell in plan.cells}}
+    names = {cell.dataset for cell in plan.cells}
+    data = {dataset: _checksum(plan.stream(dataset)) for dataset in names}
     return _run_missing(plan, ResultFile(out / "results.jsonl", plan.protocol, data), jobs)
 
 
@@ -75,12 +78,12 @@ def split_tasks(plan: Plan, done: set[Cell]) -> list[Task]:
         lane = sorted(cells, key=lambda cell: cell.segment)
         parts = [tuple(lane)] if method in plan.chained else [(cell,) for cell in lane]
         tasks += [part for part in parts if not done.issuperset(part)]
-    return sorted(tasks, key=effort, reverse=True)
+    return sorted(tasks, key=partial(effort, plan), reverse=True)
 
 
-def effort(task: Task) -> int:
+def effort(plan: Plan, task: Task) -> int:
     """About how long a task takes: rows that are trained on, once per subset of Best Segments."""
-    n_rows = len(load_stream(task[0].dataset).labels)
+    n_rows = len(plan.stream(task[0].dataset).labels)
     weights = [2**cell.segment if cell.method == "best_segments" else 1 for cell in task]
     return n_rows * sum((cell.segment + 1) * w for cell, w in zip(task, weights, strict=True))
 
@@ -167,13 +170,15 @@ def _prepare(leash: Connection) -> None:
 def run_task(plan: Plan, task: Task) -> list[Result]:
     """All cells of a task, in order of segments."""
     results, before = list[Result](), None
+    shape: _Shape | None = None
     for cell in task:
-        method = _go_on(plan.make(cell), before)
         try:
-            evaluation = _evaluations(cell.dataset, plan.protocol)[cell.segment]
+            evaluation = _evaluations(plan.stream(cell.dataset), plan.protocol)[cell.segment]
+            before_it, shape = shape, _shape(evaluation)
+            method = _go_on(plan.make(cell), before, resized=shape != before_it)
             _rehearse(plan, cell, evaluation)
             with one_blas_thread():
-                result, before = run_cell(cell, method, evaluation, plan.protocol)
+                result, before = run_cell(plan, cell, method, evaluation)
         except DriftquiltError as error:
             raise InputError(f"{_say(cell)}: {error}") from error
         except Exception as error:
@@ -185,9 +190,14 @@ def run_task(plan: Plan, task: Task) -> list[Result]:
     return results
 
 
-def _go_on(method: Method, before: Fitted | None) -> Method:
-    """The method, told of its model of the segment before."""
-    if isinstance(method, Quilt) and isinstance(before, QuiltModel):
+def _shape(evaluation: Evaluation) -> _Shape:
+    """The inputs and the outputs that a net for these rows has."""
+    return evaluation.columns, count_classes(evaluation.history, evaluation.current)
+
+
+def _go_on(method: Method, before: Fitted | None, *, resized: bool) -> Method:
+    """The method, told of its model of the segment before; a net cannot go on in another shape."""
+    if isinstance(method, Quilt) and isinstance(before, QuiltModel) and not resized:
         return replace(method, previous=before.models)
     if isinstance(method, HAT | ARF) and isinstance(before, OnlineModel):
         return replace(method, previous=before)
@@ -216,7 +226,7 @@ def _say(cell: Cell) -> str:
 
 
 def run_cell(
-    cell: Cell, method: Method, evaluation: Evaluation, protocol: Protocol
+    plan: Plan, cell: Cell, method: Method, evaluation: Evaluation
 ) -> tuple[Result, Fitted]:
     """Adapt, time it, and ask the test rows."""
     started = look_at_clock()
@@ -225,12 +235,12 @@ def run_cell(
     trainings = model.trainings if isinstance(model, Average) else ()
     times = [epoch.time for training in trainings for epoch in training]
     training = reduce(Time.plus, times) if trainings else whole
-    n_classes = len(load_stream(cell.dataset).class_names)
-    accuracy, f1 = _score(model, evaluation.test, n_classes)
+    stream = plan.stream(cell.dataset)
+    accuracy, f1 = _score(model, evaluation.test, len(stream.class_names))
     result = Result(
         *cell,
-        data=_checksum(cell.dataset),
-        protocol=protocol,
+        data=_checksum(stream),
+        protocol=plan.protocol,
         accuracy=accuracy,
         f1=f1,
         seconds=whole.wall,
@@ -246,13 +256,13 @@ def run_cell(
 
 
 @cache
-def _checksum(dataset: str) -> str:
-    return load_stream(dataset).checksum()[:12]
+def _checksum(stream: Stream) -> str:
+    return stream.checksum()[:12]
 
 
 @lru_cache(maxsize=2)
-def _evaluations(dataset: str, protocol: Protocol) -> list[Evaluation]:
-    return list(evaluations(load_stream(dataset), protocol))
+def _evaluations(stream: Stream, protocol: Protocol) -> list[Evaluation]:
+    return list(evaluations(stream, protocol))
 
 
 def _score(model: Fitted, test: Segment, n_classes: int) -> tuple[float, float]:

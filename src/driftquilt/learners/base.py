@@ -36,8 +36,11 @@ class Model(Trainable, Protocol):
     def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What each row sends into the head, shape (n, H), and its class probabilities (n, C)."""
 
-    def learn_one(self, x: NDArray[Any], y: int) -> None:
-        """One plain gradient step on one row (Algorithm 2), `x` without the row axis."""
+    def learn_one(self, x: NDArray[Any], y: int) -> NDArray[np.float32]:
+        """One plain gradient step on one row (Algorithm 2), `x` without the row axis.
+
+        Returns the class probabilities (C,) before the step: those of predict-then-learn.
+        """
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The weights by name; copies, which later training leaves as they are."""

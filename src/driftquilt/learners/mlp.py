@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -35,6 +36,7 @@ from driftquilt.errors import InputError, ModelFileError
 __all__ = ["MLP", "MLPModel"]
 
 
+@cache
 def _kernels() -> ModuleType:
     # Imported at first use, so that `import driftquilt` does not wait for numba.
     from driftquilt.learners import mlp_kernels  # noqa: PLC0415
@@ -93,6 +95,11 @@ class MLPModel:
         n_head = n_classes * (learner.hidden_units + 1)
         self._n_features = (len(theta) - n_head) // learner.hidden_units - 1
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays that were mapped into memory cannot be written to, but weights are trained.
+        copied = {n: np.array(v) if isinstance(v, np.ndarray) else v for n, v in state.items()}
+        self.__dict__.update(copied)
+
     @property
     def n_classes(self) -> int:
         return self._n_classes
@@ -131,28 +138,34 @@ class MLPModel:
         twin._step = self._step
         return twin
 
+    def blend(self, other: MLPModel, share: float) -> None:
+        self._theta *= np.float32(1 - share)
+        self._theta += np.float32(share) * other._theta
+
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        self._expect(X.shape[1])
-        probabilities = np.empty((len(X), self._n_classes), dtype=np.float32)
-        _kernels().predict(X, self._theta, self._learner.hidden_units, probabilities)
-        return probabilities
+        return self._ask(X, min(len(X), _kernels().BLOCK))[1]
 
     def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        self._expect(X.shape[1])
-        embedding = np.empty((len(X), self._learner.hidden_units), dtype=np.float32)
-        probabilities = np.empty((len(X), self._n_classes), dtype=np.float32)
-        _kernels().embed(X, self._theta, embedding, probabilities)
-        return embedding, probabilities
+        return self._ask(X, len(X))
 
-    def learn_one(self, x: NDArray[Any], y: int) -> None:
+    def learn_one(self, x: NDArray[Any], y: int) -> NDArray[np.float32]:
         learner = self._learner
         self._expect(len(x))
+        probabilities = np.empty(self._n_classes, dtype=np.float32)
         _kernels().learn_one(
-            x, y, self._theta, learner.learning_rate, learner.hidden_units, self._n_classes
+            x, y, self._theta, learner.learning_rate, learner.hidden_units, probabilities
         )
+        return probabilities
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         return {"theta": self._theta.copy()}
+
+    def _ask(self, X: NDArray[Any], n_kept: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        self._expect(X.shape[1])
+        embedding = np.empty((n_kept, self._learner.hidden_units), dtype=np.float32)
+        probabilities = np.empty((len(X), self._n_classes), dtype=np.float32)
+        _kernels().embed(X, self._theta, embedding, probabilities)
+        return embedding, probabilities
 
     def _expect(self, n_features: int) -> None:
         # The kernels check no bounds: rows of another width would be read and written past.

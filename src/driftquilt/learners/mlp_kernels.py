@@ -1,127 +1,71 @@
-"""The compiled inner loops of the two-layer net; nothing else lives here.
+"""The compiled kernels of the two-layer net.
 
 All weights stand in one flat float32 vector `theta`, so that a copy is one copy:
 
     first    (d, H)  input weights        bias   (H,)
     head     (C, H)  last layer's weights offset (C,)  its bias
 
-Rows go through in blocks that stay in the cache. The first product of a block is BLAS; what
-follows (bias, ReLU, the thin head, softmax, gradients) is one pass over each row while it is
-hot, because BLAS is slow on matrices only C wide. Sums over a block are float32, sums over
-blocks float64.
-
-Kernels are compiled for fixed types when this module is first imported on a machine and then
-read from numba's cache; `_say_once` tells the user who waits for it. All release the GIL.
+Rows go through in blocks that stay in the cache. `mlp_products` multiplies a block with the
+input weights; what follows (bias, ReLU, the thin head, softmax, gradients) is one pass over
+each row while it is hot, because BLAS is slow on matrices only C wide. Narrow rows need no
+block: each goes all the way at once. Sums over a block are float32, sums over blocks float64.
 """
 
 from __future__ import annotations
 
-import logging
-import math
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import numpy as np
-from numba import njit, types
-from numba.core import event
 from numpy.typing import NDArray
 
-__all__ = ["embed", "head_gradient", "learn_one", "predict", "train_epoch"]
+from driftquilt.learners.mlp_compile import (
+    CODES,
+    FLOAT,
+    INT,
+    MATRIX,
+    OUT_MATRIX,
+    OUT_SUMS,
+    OUT_VECTOR,
+    SUM,
+    VECTOR,
+    VOID,
+    Codes,
+    Floats,
+    Ints,
+    kernel,
+)  # fmt: skip
+from driftquilt.learners.mlp_products import (
+    NARROW_BACK,
+    NARROW_FORWARD,
+    add_lines,
+    add_rows,
+    by_column,
+    fill_rest,
+    find_usual,
+    multiply_block,
+    multiply_narrow,
+    multiply_sparse,
+    rest_lists,
+)  # fmt: skip
+from driftquilt.learners.mlp_rows import (
+    adam,
+    backward,
+    clear,
+    close_head,
+    copy_line,
+    from_class_0,
+    head_lines,
+    logits,
+    pace,
+    softmax,
+    unpack,
+)  # fmt: skip
+
+__all__ = ["BLOCK", "embed", "head_gradient", "learn_one", "train_epoch"]
 
 BLOCK = 128
-
-_BETA1, _BETA2, _EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
-# A first moment whose gradient stays zero decays into denormal numbers, which are slow.
-_TINY = np.float32(1e-30)
-_ZERO = np.float32(0.0)
-
-Floats = NDArray[np.float32]
-Codes = NDArray[np.int64]
-
-_MATRIX = types.Array(types.float32, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float32, 1, "C", readonly=True)
-_CODES = types.Array(types.int64, 1, "C", readonly=True)
-_OUT_MATRIX, _OUT_VECTOR = types.float32[:, ::1], types.float32[::1]
-_INT, _FLOAT = types.int64, types.float32
-
-# Reordering sums and fused multiply-add, but never the promise that NaN cannot happen.
-_FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 
-class _SayOnce(event.Listener):
-    """One line before the first kernel is compiled; nothing when all come from the cache."""
-
-    said = False
-
-    def on_start(self, event: Any) -> None:
-        if not self.said and event.data["dispatcher"].py_func.__module__ == __name__:
-            type(self).said = True
-            logging.getLogger("driftquilt").warning(
-                "driftquilt: compiling numeric kernels; this happens once and takes some seconds"
-            )
-
-    def on_end(self, event: Any) -> None:
-        pass
-
-
-event.register("numba:compile", _SayOnce())  # type: ignore[no-untyped-call]
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _kernel(signature: Any = None) -> Callable[[F], F]:
-    compiled: Callable[[F], F] = njit(
-        signature, cache=True, nogil=True, fastmath=_FASTMATH, error_model="numpy"
-    )
-    return compiled
-
-
-@_kernel()
-def _unpack(
-    theta: Floats, n_features: int, n_hidden: int, n_classes: int
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Views of theta: first (d, H), bias (H,), head (C, H), offset (C,)."""
-    a = n_features * n_hidden
-    b = a + n_hidden
-    c = b + n_classes * n_hidden
-    return (
-        theta[:a].reshape((n_features, n_hidden)),
-        theta[a:b],
-        theta[b:c].reshape((n_classes, n_hidden)),
-        theta[c:],
-    )
-
-
-@_kernel()
-def _logits(hidden: Floats, bias: Floats, head: Floats, offset: Floats, z: Floats) -> None:
-    """Finish one row: bias and ReLU in place, then the head."""
-    for j in range(len(bias)):
-        hidden[j] = max(hidden[j] + bias[j], _ZERO)
-    for c in range(len(offset)):
-        total = _ZERO
-        for j in range(len(bias)):
-            total += hidden[j] * head[c, j]
-        z[c] = total + offset[c]
-
-
-@_kernel()
-def _softmax(z: Floats) -> float:
-    """In place, and the log of the sum that turns a logit into a log-probability."""
-    top = z[0]
-    for c in range(1, len(z)):
-        top = max(top, z[c])
-    total = _ZERO
-    for c in range(len(z)):
-        z[c] = math.exp(z[c] - top)
-        total += z[c]
-    for c in range(len(z)):
-        z[c] /= total
-    log_sum: float = top + math.log(total)
-    return log_sum
-
-
-@_kernel(types.float64(_MATRIX, _CODES, _VECTOR, _VECTOR, _INT, types.float64[:, ::1]))
+@kernel(SUM(MATRIX, CODES, VECTOR, OUT_VECTOR, INT, OUT_SUMS))
 def head_gradient(
     X: Floats,
     y: Codes,
@@ -132,185 +76,202 @@ def head_gradient(
 ) -> float:
     """Add each row's weighted head gradient to `gradient` (C, 1+H); return the summed loss."""
     n_rows, n_features = X.shape
-    n_classes = len(gradient)
-    first, bias, head, offset = _unpack(theta, n_features, n_hidden, n_classes)
-    hidden = np.empty((BLOCK, n_hidden), np.float32)
-    partial = np.empty((n_classes, n_hidden + 1), np.float32)
+    n_classes, size = len(gradient), min(BLOCK, n_rows)
+    narrow = n_features <= NARROW_FORWARD
+    first, bias, head, offset = unpack(theta, n_features, n_hidden, n_classes)
+    lines, shift = head_lines(head, offset)
+    usual = find_usual(X)
+    rest = rest_lists(size, usual)
+    hidden = np.empty((size, n_hidden), np.float32)
+    partial = np.zeros((n_classes, n_hidden), np.float32)
     z = np.empty(n_classes, np.float32)
     loss = 0.0
     for start in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - start)
-        np.dot(X[start : start + n], first, hidden[:n])
-        partial[:] = _ZERO
+        if not narrow:
+            multiply_block(X, start, usual, rest, first, hidden[:n])
         for i in range(n):
-            row, label, w = hidden[i], y[start + i], weight[start + i]
-            _logits(row, bias, head, offset, z)
+            row, label, w = hidden[0 if narrow else i], y[start + i], weight[start + i]
+            if narrow:
+                multiply_narrow(X[start + i], first, row)
+            logits(row, bias, lines, shift, z)
             logit = z[label]
-            loss += w * (_softmax(z) - logit)
-            z[label] -= np.float32(1.0)
+            loss += w * (softmax(z) - logit)
+            z[label] -= _ONE
             for c in range(n_classes):
-                r = z[c] * w
-                partial[c, 0] += r
+                gradient[c, 0] += z[c] * w
+            for c in range(1, n_classes):
+                r, line = z[c] * w, partial[c]
                 for j in range(n_hidden):
-                    partial[c, j + 1] += r * row[j]
-        for c in range(n_classes):
-            for j in range(n_hidden + 1):
-                gradient[c, j] += partial[c, j]
+                    line[j] += r * row[j]
+        for c in range(1, n_classes):
+            for j in range(n_hidden):
+                gradient[c, j + 1] += partial[c, j]
+                gradient[0, j + 1] -= partial[c, j]
+                partial[c, j] = _ZERO
     return loss
 
 
-@_kernel()
-def _backward(
-    row: Floats,
-    residual: Floats,
-    head: Floats,
-    slope_head: Floats,
-    slope_offset: Floats,
-    back: Floats,
-) -> None:
-    """Gradients of the head from one row; `row` turns from embedding into its own gradient."""
-    for j in range(len(row)):
-        back[j] = _ZERO
-    for c in range(len(residual)):
-        r = residual[c]
-        slope_offset[c] += r
-        for j in range(len(row)):
-            slope_head[c, j] += r * row[j]
-            back[j] += r * head[c, j]
-    for j in range(len(row)):
-        row[j] = back[j] if row[j] > _ZERO else _ZERO
+@kernel()
+def _batch_slopes(
+    X: Floats, y: Codes, weight: Floats, rows: Codes, batch: Floats, hidden: Floats,
+    weights: tuple[Floats, Floats, Floats, Floats], slopes: tuple[Floats, Floats, Floats, Floats],
+    lines: Floats, shift: Floats, z: Floats, back: Floats,
+) -> None:  # fmt: skip
+    """Gradients of a batch; `hidden` turns from products into the rows' own gradients.
+
+    Narrow rows multiply here, into the four rows of `batch` and `hidden` there are. Those of
+    wider ones are there; theirs to the input weights is left to the caller.
+    """
+    first, bias, head, offset = weights
+    slope_first, slope_bias, slope_head, slope_offset = slopes
+    n, n_features = len(rows), X.shape[1]
+    from_class_0(head, offset, lines, shift)
+    for i in range(n):
+        at, here = rows[i], i % len(hidden)
+        row = hidden[here]
+        if n_features <= NARROW_FORWARD:
+            multiply_narrow(X[at], first, row)
+        logits(row, bias, lines, shift, z)
+        softmax(z)
+        z[y[at]] -= _ONE
+        w = weight[at] / np.float32(n)
+        for c in range(len(z)):
+            z[c] *= w
+        backward(row, z, lines, slope_bias, slope_head, slope_offset, back)
+        if n_features <= NARROW_BACK:
+            four = here - here % 4
+            if n_features <= NARROW_FORWARD:
+                copy_line(X[at], batch[here])
+            if i == n - 1:
+                for other in range(here + 1, four + 4):
+                    clear(hidden[other])
+            if (here + 1) % 4 == 0 or i == n - 1:
+                add_rows(batch[four : four + 4], hidden[four : four + 4], slope_first)
+    close_head(slope_head, slope_offset)
 
 
-@_kernel()
-def _adam(
-    theta: Floats,
-    slope: Floats,
-    moment: Floats,
-    square: Floats,
-    step: int,
-    learning_rate: float,
-) -> None:
-    size = np.float32(learning_rate / (1.0 - 0.9**step))
-    root = np.float32(1.0 / math.sqrt(1.0 - 0.999**step))
-    one = np.float32(1.0)
-    for k in range(len(theta)):
-        m = _BETA1 * moment[k] + (one - _BETA1) * slope[k]
-        m = m if abs(m) > _TINY else _ZERO
-        v = _BETA2 * square[k] + (one - _BETA2) * slope[k] * slope[k]
-        moment[k] = m
-        square[k] = v
-        theta[k] -= size * m / (math.sqrt(v) * root + _EPSILON)
+@kernel()
+def _step_sparse(
+    theta: Floats, moment: Floats, square: Floats, slope_bias: Floats, size: np.float32,
+    root: np.float32, usual: Floats, turned: tuple[Codes, Ints, Floats], hidden: Floats,
+) -> None:  # fmt: skip
+    """Adam on the input weights, line by line, so that their gradient never leaves the cache."""
+    stops, at, what = turned
+    n_hidden, n_rows = len(slope_bias), len(hidden)
+    line = np.empty(n_hidden, np.float32)
+    for k in range(len(usual)):
+        for j in range(n_hidden):
+            line[j] = usual[k] * slope_bias[j]
+        add_lines(what, at, k * n_rows, stops[k], hidden, line)
+        a, b = k * n_hidden, (k + 1) * n_hidden
+        adam(theta[a:b], line, moment[a:b], square[a:b], size, root)
 
 
-@_kernel(
-    _INT(
-        _MATRIX, _CODES, _VECTOR, _CODES, _OUT_VECTOR, _OUT_VECTOR, _OUT_VECTOR,
-        _INT, _FLOAT, _INT, _INT, _INT,
+@kernel(
+    INT(
+        MATRIX, CODES, VECTOR, CODES, OUT_VECTOR, OUT_VECTOR, OUT_VECTOR,
+        INT, FLOAT, INT, INT, INT,
     )
 )  # fmt: skip
 def train_epoch(
-    X: Floats,
-    y: Codes,
-    weight: Floats,
-    order: Codes,
-    theta: Floats,
-    moment: Floats,
-    square: Floats,
-    step: int,
-    learning_rate: float,
-    n_hidden: int,
-    n_classes: int,
+    X: Floats, y: Codes, weight: Floats, order: Codes, theta: Floats, moment: Floats,
+    square: Floats, step: int, learning_rate: float, n_hidden: int, n_classes: int,
     batch_size: int,
-) -> int:
+) -> int:  # fmt: skip
     """One pass of Adam over the rows in the given order; return the number of steps so far."""
     n_rows, n_features = X.shape
-    first, bias, head, offset = _unpack(theta, n_features, n_hidden, n_classes)
-    slope = np.empty_like(theta)
-    slope_first, slope_bias, slope_head, slope_offset = _unpack(
-        slope, n_features, n_hidden, n_classes
-    )
-    batch = np.empty((batch_size, n_features), np.float32)
-    hidden = np.empty((batch_size, n_hidden), np.float32)
-    z = np.empty(n_classes, np.float32)
-    back = np.empty(n_hidden, np.float32)
+    n_most, n_first = min(batch_size, n_rows), n_features * n_hidden
+    n_kept = 4 if n_features <= NARROW_FORWARD else n_most + -n_most % 4
+    weights = unpack(theta, n_features, n_hidden, n_classes)
+    slope = np.zeros_like(theta)
+    slopes = unpack(slope, n_features, n_hidden, n_classes)
+    lines, shift = head_lines(weights[2], weights[3])
+    usual = find_usual(X)
+    columns, values, ends = rest_lists(n_most, usual)
+    n_turned = len(usual) * n_most
+    turned = (
+        np.empty(len(usual), np.int64), np.empty(n_turned, np.int32), np.empty(n_turned, np.float32)
+    )  # fmt: skip
+    batch = np.zeros((n_kept, n_features), np.float32)
+    hidden = np.zeros((n_kept, n_hidden), np.float32)
+    z, back = np.empty(n_classes, np.float32), np.zeros(n_hidden, np.float32)
     for start in range(0, n_rows, batch_size):
         n = min(batch_size, n_rows - start)
-        for i in range(n):
-            batch[i] = X[order[start + i]]
-        np.dot(batch[:n], first, hidden[:n])
-        slope[n_features * n_hidden :] = _ZERO
-        for i in range(n):
-            at = order[start + i]
-            row = hidden[i]
-            _logits(row, bias, head, offset, z)
-            _softmax(z)
-            z[y[at]] -= np.float32(1.0)
-            for c in range(n_classes):
-                z[c] *= weight[at] / np.float32(n)
-            _backward(row, z, head, slope_head, slope_offset, back)
-            for j in range(n_hidden):
-                slope_bias[j] += row[j]
-        np.dot(batch[:n].T, hidden[:n], slope_first)
+        rows = order[start : start + n]
+        sparse = len(usual) > 0 and fill_rest(X, rows, usual, columns, values, ends)
+        if sparse:
+            by_column(columns, values, ends, n, *turned)
+            multiply_sparse(usual, columns, values, ends, weights[0], hidden[:n])
+        elif n_features > NARROW_FORWARD:
+            for i in range(n):
+                copy_line(X[rows[i]], batch[i])
+            np.dot(batch[:n], weights[0], hidden[:n])
+        clear(slope[0 if n_features <= NARROW_BACK else n_first :])
+        _batch_slopes(X, y, weight, rows, batch, hidden, weights, slopes, lines, shift, z, back)
         step += 1
-        _adam(theta, slope, moment, square, step, learning_rate)
+        size, root = pace(step, learning_rate)
+        done = n_first if sparse else 0
+        if sparse:
+            _step_sparse(theta, moment, square, slopes[1], size, root, usual, turned, hidden[:n])
+        elif n_features > NARROW_BACK:
+            np.dot(batch[:n].T, hidden[:n], slopes[0])
+        adam(theta[done:], slope[done:], moment[done:], square[done:], size, root)
     return step
 
 
-@_kernel(types.void(_MATRIX, _VECTOR, _INT, _OUT_MATRIX))
-def predict(X: Floats, theta: Floats, n_hidden: int, probabilities: Floats) -> None:
-    """Fill in the class probabilities of each row, shape (n, C)."""
-    n_rows, n_features = X.shape
-    n_classes = probabilities.shape[1]
-    first, bias, head, offset = _unpack(theta, n_features, n_hidden, n_classes)
-    hidden = np.empty((BLOCK, n_hidden), np.float32)
-    for start in range(0, n_rows, BLOCK):
-        n = min(BLOCK, n_rows - start)
-        np.dot(X[start : start + n], first, hidden[:n])
-        for i in range(n):
-            z = probabilities[start + i]
-            _logits(hidden[i], bias, head, offset, z)
-            _softmax(z)
-
-
-@_kernel(types.void(_MATRIX, _VECTOR, _OUT_MATRIX, _OUT_MATRIX))
+@kernel(VOID(MATRIX, OUT_VECTOR, OUT_MATRIX, OUT_MATRIX))
 def embed(X: Floats, theta: Floats, embedding: Floats, probabilities: Floats) -> None:
-    """Fill in the embedding (n, H) and the class probabilities (n, C) of each row."""
+    """Fill in the embedding (n, H) and the class probabilities (n, C) of each row.
+
+    Who wants no embedding gives one of min(BLOCK, n) rows, which blocks then share.
+    """
     n_rows, n_features = X.shape
-    first, bias, head, offset = _unpack(
+    narrow = n_features <= NARROW_FORWARD
+    first, bias, head, offset = unpack(
         theta, n_features, embedding.shape[1], probabilities.shape[1]
     )
+    lines, shift = head_lines(head, offset)
+    usual = find_usual(X)
+    rest = rest_lists(min(BLOCK, n_rows), usual)
     for start in range(0, n_rows, BLOCK):
-        n = min(BLOCK, n_rows - start)
-        np.dot(X[start : start + n], first, embedding[start : start + n])
-        for i in range(start, start + n):
-            _logits(embedding[i], bias, head, offset, probabilities[i])
-            _softmax(probabilities[i])
+        n, at = min(BLOCK, n_rows - start), start if len(embedding) == n_rows else 0
+        hidden = embedding[at : at + n]
+        if not narrow:
+            multiply_block(X, start, usual, rest, first, hidden)
+        for i in range(n):
+            if narrow:
+                multiply_narrow(X[start + i], first, hidden[i])
+            logits(hidden[i], bias, lines, shift, probabilities[start + i])
+            softmax(probabilities[start + i])
 
 
-@_kernel(types.void(_VECTOR, _INT, _OUT_VECTOR, _FLOAT, _INT, _INT))
+@kernel(VOID(VECTOR, INT, OUT_VECTOR, FLOAT, INT, OUT_VECTOR))
 def learn_one(
-    x: Floats, y: int, theta: Floats, learning_rate: float, n_hidden: int, n_classes: int
+    x: Floats, y: int, theta: Floats, learning_rate: float, n_hidden: int, probabilities: Floats
 ) -> None:
-    """One plain gradient step on one row."""
-    n_features = len(x)
-    first, bias, head, offset = _unpack(theta, n_features, n_hidden, n_classes)
-    row = np.zeros(n_hidden, np.float32)
-    for k in range(n_features):
+    """One plain gradient step on one row; fill in the class probabilities (C,) before it."""
+    n_features, n_classes = len(x), len(probabilities)
+    first, bias, head, offset = unpack(theta, n_features, n_hidden, n_classes)
+    row, z = np.empty(n_hidden, np.float32), np.empty(n_classes, np.float32)
+    lines, shift = head_lines(head, offset)
+    multiply_narrow(x, first, row)
+    logits(row, bias, lines, shift, z)
+    softmax(z)
+    copy_line(z, probabilities)
+    z[y] -= _ONE
+    back = np.zeros(n_hidden, np.float32)
+    for c in range(1, n_classes):
         for j in range(n_hidden):
-            row[j] += x[k] * first[k, j]
-    z = np.empty(n_classes, np.float32)
-    _logits(row, bias, head, offset, z)
-    _softmax(z)
-    z[y] -= np.float32(1.0)
-    slope_head = np.zeros((n_classes, n_hidden), np.float32)
-    slope_offset = np.zeros(n_classes, np.float32)
-    _backward(row, z, head, slope_head, slope_offset, np.empty_like(row))
-    for j in range(n_hidden):
-        bias[j] -= learning_rate * row[j]
-    for k in range(n_features):
-        for j in range(n_hidden):
-            first[k, j] -= learning_rate * x[k] * row[j]
+            back[j] += z[c] * lines[c - 1, j]
     for c in range(n_classes):
-        offset[c] -= learning_rate * slope_offset[c]
+        r = learning_rate * z[c]
+        offset[c] -= r
         for j in range(n_hidden):
-            head[c, j] -= learning_rate * slope_head[c, j]
+            head[c, j] -= r * row[j]
+    for j in range(n_hidden):
+        row[j] = learning_rate * back[j] if row[j] > _ZERO else _ZERO
+        bias[j] -= row[j]
+    for k in range(n_features):
+        for j in range(n_hidden):
+            first[k, j] -= x[k] * row[j]

@@ -181,16 +181,19 @@ class TorchModel:
                 torch.autograd.backward((losses * weight[rows].to(self._device)).mean())
                 self._optimizer.step()
 
-    def learn_one(self, x: NDArray[Any], y: int) -> None:
+    def learn_one(self, x: NDArray[Any], y: int) -> NDArray[np.float32]:
         """One plain gradient step on one row, with batch norm and dropout as in prediction."""
         self._module.eval()
         self._module.zero_grad()
-        torch.autograd.backward(self._losses(_tensor(np.asarray(x)[None]), torch.tensor([y])))
+        logits = self._module(_tensor(np.asarray(x)[None]).to(self._device))
+        label = torch.tensor([y], device=self._device)
+        torch.autograd.backward(nn.functional.cross_entropy(logits, label))
         with torch.no_grad():
             for parameter in self._module.parameters():
                 if parameter.grad is not None:
                     parameter.add_(parameter.grad, alpha=-self._base_rates[0])
         self._module.zero_grad()
+        return torch.softmax(logits.detach().float(), dim=1)[0].cpu().numpy()
 
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
         """Class probabilities of each row, shape (n, C)."""
@@ -214,6 +217,16 @@ class TorchModel:
         # load_state_dict alone would let the two share the optimiser's tensors.
         twin._optimizer.load_state_dict(copy.deepcopy(self._optimizer.state_dict()))
         return twin
+
+    @torch.no_grad()
+    def blend(self, other: TorchModel, share: float) -> None:
+        """Move weights towards those of `other`; what is no float, such as a counter, is copied."""
+        theirs = dict(_tensors_of(other._module))
+        for name, mine in _tensors_of(self._module):
+            if mine.is_floating_point():
+                mine.lerp_(theirs[name], share)
+            else:
+                mine.copy_(theirs[name])
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         """Weights and buffers by name, and what the rows look like; all copies."""
@@ -251,6 +264,12 @@ class TorchModel:
                 raise LearnerError(f"linear layer {self._head_name!r} {_NOT_LOGITS}")
             embedding = calls[-1].embedding.float()
             yield part, embedding.cpu().numpy(), probabilities.cpu().numpy()
+
+
+def _tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters and buffers; one that two layers share comes once, unlike in a state_dict."""
+    yield from module.named_parameters()
+    yield from module.named_buffers()
 
 
 _NOT_LOGITS = "gives something else than the module returns; return the logits, without softmax"

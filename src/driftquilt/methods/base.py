@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.core.pace import FULL_PACE, Pace
 from driftquilt.core.segment import History, Segment, count_classes, folds
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Epoch, Task, Time
@@ -60,6 +61,7 @@ class Training:
     max_epochs: int = 2000
     patience: int = 10
     seed: int = 0
+    pace: Pace = FULL_PACE
     n_classes: int | None = None
     clock: Callable[[], Time] = look_at_clock
 
@@ -83,6 +85,7 @@ class Training:
                 max_epochs=self.max_epochs,
                 patience=self.patience,
                 seed=self.seed + fold,
+                pace=self.pace,
                 clock=self.clock,
             )
             for fold, (train, validation) in enumerate(folds(current, self.n_folds))

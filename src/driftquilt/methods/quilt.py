@@ -26,17 +26,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from driftquilt.core.pace import Pace
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Task
-from driftquilt.executor import one_blas_thread
+from driftquilt.executor import one_blas_thread, side_by_side
 from driftquilt.learners.base import Model
+from driftquilt.learners.mlp import MLP
 from driftquilt.methods.base import Average, Training
 from driftquilt.methods.explanation import Selection, explain_folds
 from driftquilt.search.base import DISPARITY_RANGE, Search, Trial, best
+from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 
-__all__ = ["CANDIDATES", "Quilt", "QuiltModel", "TriedBound"]
+__all__ = ["CANDIDATES", "DEFAULT", "PAPER", "Quilt", "QuiltModel", "TriedBound"]
 
 #: The bounds tried by default.
 CANDIDATES = tuple(round(0.125 * k, 3) for k in range(1, 17))
@@ -79,22 +82,31 @@ class QuiltModel(Average):
 
 @dataclass(frozen=True)
 class Quilt(Training):
-    """The method; `previous` holds one model per fold to start from instead of a random one."""
+    """The method; `previous` holds one model per fold to start from instead of a random one.
+
+    With `n_threads` above 1 folds are trained side by side, if the learner is one that keeps to
+    one core by itself.
+    """
 
     search: Search = field(default_factory=lambda: Shared(CANDIDATES))
     rule: Rule = field(default_factory=Rule)
     previous: Sequence[Model] = ()
+    n_threads: int = 1
 
     def adapt(self, history: History, current: Segment) -> QuiltModel:
         return self.conclude(history, current, self.trials(history, current))
 
     def trials(self, history: History, current: Segment) -> Iterator[FoldTrial]:
-        """Every trial of every fold with the fold's number, each as soon as it is finished."""
-        n_classes = self.count_classes(history, current)
+        """Every trial of every fold, with the fold's number."""
+        n_classes, search = self.count_classes(history, current), self._search(history)
+        tasks = self.tasks(history, current, self.rule)
+        folds = [
+            search.trials(task, self._start(task, fold, n_classes))
+            for fold, task in enumerate(tasks)
+        ]
+        n_threads = self.n_threads if isinstance(self.learner, MLP) else 1
         with one_blas_thread():
-            for fold, task in enumerate(self.tasks(history, current, self.rule)):
-                for trial in self._search(history).trials(task, self._start(task, fold, n_classes)):
-                    yield fold, trial
+            yield from side_by_side(folds, n_threads)
 
     def conclude(
         self, history: History, current: Segment, trials: Iterable[FoldTrial]
@@ -126,3 +138,16 @@ class Quilt(Training):
             tensors = self.previous[fold % len(self.previous)].tensors()
             return lambda: self.learner.restore(tensors, n_classes)
         return lambda: self.learner.start(task.current.X, n_classes, task.seed)
+
+
+#: The settings of the paper: 3 random and 3 guided trials, one split, every row every epoch.
+PAPER = Quilt(search=Bayes())
+
+#: What measures best on streams of many kinds (benchmarks/README.md).
+DEFAULT = Quilt(
+    learner=MLP(learning_rate=6e-3),
+    n_folds=2,
+    patience=6,
+    pace=Pace(score_rows=256, score_every=3, epoch_rows=2048, averaging=0.8),
+    search=Shared(CANDIDATES, drop_by=0.2),
+)

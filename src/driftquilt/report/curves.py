@@ -17,8 +17,8 @@ Points = dict[str, list[tuple[float, float]]]
 
 
 def accuracy_curves(results: Sequence[Result], dataset: str) -> Points:
-    """Accuracy on each segment in turn, averaged over seeds."""
-    hidden = set(METHODS).difference(EXPERIMENTS["selection"].methods)
+    """Accuracy on each segment in turn, averaged over seeds: Quilt and its bounds."""
+    hidden = set(METHODS).difference(EXPERIMENTS["selection"].methods, ["quilt_default"])
     return _curves(results, dataset, lambda r: r.accuracy, hidden)
 
 

@@ -1,4 +1,8 @@
-"""Everything that `driftquilt reproduce` leaves behind: Markdown, CSV, pictures and one page."""
+"""Everything that `driftquilt reproduce` leaves behind: Markdown, CSV, pictures and one page.
+
+The paper is spoken of where it has a figure to compare with; a report on other streams, such as
+the user's own, is a comparison of methods and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from pathlib import Path
 
 from driftquilt import __version__
 from driftquilt.experiments.case_study import case_study
-from driftquilt.experiments.plan import EXPERIMENTS, has_length
+from driftquilt.experiments.plan import EXPERIMENTS, has_length, is_file
 from driftquilt.experiments.results import Result
 from driftquilt.report.curves import accuracy_curves, case_study_curves, cost_curves
 from driftquilt.report.lines import lines_svg
@@ -17,10 +21,11 @@ from driftquilt.report.text import to_csv, to_html, to_markdown
 
 __all__ = ["write_report"]
 
-_LEGEND = "Each cell: ours ± standard deviation over seeds{}. The best of ours in a column is bold."
+_OURS = "Each cell: ours ± standard deviation over seeds{}. The best of ours in a column is bold."
+_ALONE = "Each cell: mean ± standard deviation over seeds. The best in a column is bold."
 
 _PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>driftquilt: the paper's evaluation</title>
+<html lang="en"><head><meta charset="utf-8"><title>driftquilt: {title}</title>
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <style>
 :root{{color-scheme:light dark}} body{{font:14px system-ui,sans-serif;margin:2rem auto;
@@ -34,7 +39,7 @@ padding-left:0}} .figures{{display:grid;gap:1rem;
 grid-template-columns:repeat(auto-fit,minmax(min(30rem,100%),1fr))}}
 svg{{max-width:100%;height:auto}}
 </style></head><body>
-<h1>The paper's evaluation, theirs beside ours</h1>
+<h1>{title}</h1>
 <p>{legend}</p><p>driftquilt {version}; command: <code>{command}</code></p>
 {body}
 </body></html>
@@ -48,10 +53,11 @@ def write_report(
     results, experiments = sorted(results, key=lambda r: r.cell), list(experiments)
     tables, pictures = make_tables(results, experiments), _pictures(results, experiments)
     out.mkdir(parents=True, exist_ok=True)
-    written = [_write(out / "report.html", _page(tables, pictures, command))]
+    page = _page(_title(results, tables), tables, pictures, command)
+    written = [_write(out / "report.html", page)]
     for group in dict.fromkeys(table.experiment for table in tables):
         chosen = [table for table in tables if table.experiment == group]
-        legend = _LEGEND.format(" (the paper's figure, difference)")
+        legend = _legend(chosen, " (the paper's figure, difference)")
         text = "\n".join([f"`{command}`", "", legend, "", *map(to_markdown, chosen)])
         written.append(_write(out / f"{group}.md", text))
     written.append(_write(out / "tables.csv", to_csv(tables)))
@@ -83,7 +89,10 @@ def _pictures(results: Sequence[Result], experiments: Sequence[str]) -> dict[str
                 y_label="CPU seconds of the training (log)",
                 log_y=True,
             )
-    return pictures | (_case_study_pictures() if "case-study" in experiments else {})
+    own_only = bool(datasets) and all(map(is_file, datasets))
+    if "case-study" in experiments and (experiments == ["case-study"] or not own_only):
+        pictures |= _case_study_pictures()  # of made-up rows, which say nothing of the user's
+    return pictures
 
 
 def _case_study_pictures() -> dict[str, str]:
@@ -103,7 +112,23 @@ def _file_name(dataset: str, datasets: Sequence[str]) -> str:
     return f"{stems[number]}-{same + 1}" if same else stems[number]
 
 
-def _page(tables: Sequence[Table], pictures: Mapping[str, str], command: str) -> str:
+def _title(results: Iterable[Result], tables: Sequence[Table]) -> str:
+    datasets = dict.fromkeys(result.dataset for result in results)
+    if _has_published(tables):
+        return "The paper's evaluation, theirs beside ours"
+    return f"Methods compared on {', '.join(datasets)}" if datasets else "The paper's case study"
+
+
+def _legend(tables: Sequence[Table], where: str) -> str:
+    """What a cell means; `where` says in which place the paper's figure stands."""
+    return _OURS.format(where) if _has_published(tables) else _ALONE if tables else ""
+
+
+def _has_published(tables: Iterable[Table]) -> bool:
+    return any(value.paper is not None for table in tables for value in table.cells.values())
+
+
+def _page(title: str, tables: Sequence[Table], pictures: Mapping[str, str], command: str) -> str:
     body = []
     for group in dict.fromkeys(table.experiment for table in tables):
         body.append(f"<h2>{group.capitalize()}</h2>")
@@ -111,7 +136,8 @@ def _page(tables: Sequence[Table], pictures: Mapping[str, str], command: str) ->
     if pictures:
         body += ["<h2>Figures</h2>", "<div class='figures'>", *pictures.values(), "</div>"]
     return _PAGE.format(
-        legend=html.escape(_LEGEND.format("; below it the paper's figure, difference")),
+        title=html.escape(title),
+        legend=html.escape(_legend(tables, "; below it the paper's figure, difference")),
         version=__version__,
         command=html.escape(command),
         body="\n".join(body),

@@ -5,7 +5,8 @@ candidate bound as soon as that training is finished, and never says which is be
 Promises:
 
 - Every trial starts from the same model and sees its rows in the same order, so a trial's
-  outcome depends on its bound alone: any two searches that try a bound agree on it, bit for bit.
+  outcome depends on its bound alone: any two searches that finish a bound agree on it, bit for
+  bit. A search may give up on a bound only when another is ahead of it.
 - The winner is already trained. Nothing is trained again.
 """
 
@@ -25,10 +26,11 @@ DISPARITY_RANGE = (0.0, 2.0)
 
 @dataclass(frozen=True)
 class Trial(Generic[M]):
-    """One bound and the training it led to."""
+    """One bound and the training it led to; one that was given up on is not finished."""
 
     disparity_max: float
     validation_loss: float
+    finished: bool
     epochs: tuple[Epoch, ...] = field(repr=False)
     model: M = field(repr=False)
 
@@ -44,8 +46,8 @@ class Search(Protocol):
 
 
 def finish(run: Run[M], disparity_max: float) -> Trial[M]:
-    """The trial that a finished run stands for."""
-    return Trial(disparity_max, run.best_loss, tuple(run.epochs), run.best)
+    """The trial that a run stands for when nothing more is done with it."""
+    return Trial(disparity_max, run.best_loss, run.finished, tuple(run.epochs), run.best)
 
 
 def best(trials: Iterable[Trial[M]]) -> Trial[M]:

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from threading import Lock
 
 from driftquilt.core.training import M, Run, Task, train
 from driftquilt.errors import InputError
 from driftquilt.search.base import DISPARITY_RANGE, Trial, finish
 
 __all__ = ["Bayes"]
+
+# The verbosity is the whole process's: folds on threads must not put back each other's.
+_ONE_AT_A_TIME = Lock()
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,11 @@ class Bayes:
         import optuna  # noqa: PLC0415
 
         sampler = optuna.samplers.TPESampler(n_startup_trials=self.n_random, seed=task.seed)
-        verbosity = optuna.logging.get_verbosity()
-        optuna.logging.set_verbosity(optuna.logging.WARNING)  # a new study is no news
-        study = optuna.create_study(sampler=sampler)
-        optuna.logging.set_verbosity(verbosity)
+        with _ONE_AT_A_TIME:
+            verbosity = optuna.logging.get_verbosity()
+            optuna.logging.set_verbosity(optuna.logging.WARNING)  # a new study is no news
+            study = optuna.create_study(sampler=sampler)
+            optuna.logging.set_verbosity(verbosity)
         for _ in range(self.n_trials):
             asked = study.ask()
             bound = asked.suggest_float("disparity_max", *DISPARITY_RANGE)

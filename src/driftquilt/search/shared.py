@@ -6,12 +6,16 @@ fork goes on exactly as a training of its own would have, so the outcome for a b
 lone training with it, bit for bit, while sixteen candidates cost about as much as the three
 or so different trainings among them.
 
+Runs go side by side, epoch by epoch, so that hopeless ones can be given up early: from epoch
+`drop_from` on, a run whose best loss is more than `drop_by` above that of the best run.
+
 >>> Shared((0.1, 0.5)).n_trials
 2
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,35 +28,46 @@ __all__ = ["Shared"]
 
 @dataclass(frozen=True)
 class Shared:
-    """Fixed candidates, trained together for as long as they agree."""
+    """Fixed candidates, trained together for as long as they agree; by default none is dropped."""
 
     candidates: tuple[float, ...]
+    drop_by: float = math.inf
+    drop_from: int = 8
 
     def __post_init__(self) -> None:
         if not self.candidates or not all(bound >= 0 for bound in self.candidates):
             raise InputError(
                 f"candidates are disparity bounds of at least 0, one or more; got {self.candidates}"
             )
+        if not self.drop_by >= 0:
+            raise InputError(f"drop_by is {self.drop_by}; it takes a share of at least 0")
 
     @property
     def n_trials(self) -> int:
         return len(set(self.candidates))
 
     def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]:
-        waiting = [(Run(task, start()), sorted(set(self.candidates)))]
-        while waiting:
-            run, bounds = waiting.pop()
-            while not run.finished:
-                bounds, *others = _agreeing(run, bounds)
-                waiting.extend((run.fork(), other) for other in others)
+        running = [(Run(task, start()), sorted(set(self.candidates)))]
+        lowest = math.inf
+        while running:
+            running = [pair for run, bounds in running for pair in _part(run, bounds)]
+            for run, bounds in running:
                 run.advance(task.rule.keep(run.score(), bounds[0]))
-            yield from (finish(run, bound) for bound in bounds)
+            lowest = min(lowest, *(run.best_loss for run, _ in running))
+            ended = [run.finished or self._is_hopeless(run, lowest) for run, _ in running]
+            for (run, bounds), over in zip(running, ended, strict=True):
+                yield from (finish(run, bound) for bound in bounds if over)
+            running = [pair for pair, over in zip(running, ended, strict=True) if not over]
+
+    def _is_hopeless(self, run: Run[M], lowest: float) -> bool:
+        return len(run.epochs) >= self.drop_from and run.best_loss > lowest * (1 + self.drop_by)
 
 
-def _agreeing(run: Run[M], bounds: Sequence[float]) -> list[list[float]]:
-    """The bounds, grouped by what they would select now; a larger bound selects no less."""
+def _part(run: Run[M], bounds: Sequence[float]) -> list[tuple[Run[M], list[float]]]:
+    """The run for the bounds that agree with the first, and a fork for each other choice."""
     groups: dict[bytes, list[float]] = {}
     for bound in bounds:
         selected = run.task.rule.keep(run.score(), bound)
         groups.setdefault(selected.tobytes(), []).append(bound)
-    return list(groups.values())
+    first, *others = groups.values()
+    return [(run, first), *((run.fork(), other) for other in others)]

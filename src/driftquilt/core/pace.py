@@ -1,0 +1,73 @@
+"""How much a training looks at: every row in every epoch, as in the paper, or samples.
+
+A segment's mean gradient is known well from some hundred of its rows, and changes little from
+one epoch to the next; a pass over fewer rows is a shorter epoch, not a worse one. So a training
+costs what the net needs to learn, however long the segments are. Samples are drawn anew each
+time: one that is kept would decide for its own rows.
+
+Weights averaged over the last epochs predict better than those of any one epoch, and their
+validation loss is less of a lottery.
+
+>>> import numpy as np
+>>> from driftquilt.core.segment import Segment
+>>> may = Segment("may", np.zeros((5000, 2)), np.zeros(5000, np.int64), np.ones(5000, np.float32))
+>>> pace, rng = Pace(score_rows=256, epoch_rows=1000), np.random.default_rng(0)
+>>> [len(segment) for segment in pace.to_score([may], rng)]
+[256]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from driftquilt.core.segment import History, Segment, sample
+
+__all__ = ["FULL_PACE", "Pace"]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How much a training looks at; by default at everything, every epoch, as in the paper.
+
+    score_rows   rows of each past segment that its scores are computed from, drawn anew
+    score_every  epochs from one scoring to the next
+    epoch_rows   rows that an epoch trains on: the current ones and a sample of the selected
+    averaging    how much of the averaged weights an epoch keeps; 0 means no averaging. It is
+                 the averaged model that is scored, validated and kept
+    """
+
+    score_rows: int | None = None
+    score_every: int = 1
+    epoch_rows: int | None = None
+    averaging: float = 0.0
+
+    def to_score(self, history: History, rng: np.random.Generator) -> Sequence[Segment]:
+        """The past segments, as far as their scores look at them."""
+        if self.score_rows is None:
+            return history
+        return [sample(segment, self.score_rows, rng) for segment in history]
+
+    def to_train(
+        self, selected: Sequence[Segment], current: Segment, rng: np.random.Generator
+    ) -> list[Segment]:
+        """The selected segments, as far as an epoch trains on them, and the current one."""
+        n_rows = sum(map(len, selected))
+        room = math.inf if self.epoch_rows is None else max(self.epoch_rows - len(current), 0)
+        if n_rows > room:
+            share = room / n_rows
+            sizes = [rng.binomial(len(segment), share) for segment in selected]
+            pairs = zip(selected, sizes, strict=True)
+            selected = [sample(segment, size, rng) for segment, size in pairs if size]
+        return [*selected, current]
+
+    def share_of_epoch(self, number: int) -> float:
+        """How far the average moves after epoch `number`, counted from 1; the first is all."""
+        return 1.0 if number == 1 else 1.0 - min(self.averaging, number / (number + 2))
+
+
+#: As in the paper.
+FULL_PACE = Pace()

@@ -1,0 +1,148 @@
+"""A pace draws its samples fairly, never leaves out the present, and by default does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.core.pace import FULL_PACE, Pace
+from driftquilt.core.segment import Segment
+
+
+def rows(name: str, n: int) -> Segment:
+    """Rows whose only feature, code and weight are their number."""
+    numbers = np.arange(n)
+    return Segment(name, numbers[:, None].astype(np.float32), numbers, numbers + 1.0)
+
+
+def history(sizes: Sequence[int]) -> list[Segment]:
+    return [rows(f"s{k}", n) for k, n in enumerate(sizes)]
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def is_part_of(part: Segment, whole: Segment) -> bool:
+    rows_stay_together = np.array_equal(part.X[:, 0], part.y) and np.array_equal(
+        part.weight, part.y + 1
+    )
+    return part.name == whole.name and rows_stay_together and set(part.y) <= set(whole.y)
+
+
+sizes = st.lists(st.integers(1, 60), max_size=6)
+seeds = st.integers(0, 99)
+
+
+@given(sizes, seeds)
+def test_the_full_pace_hands_on_the_very_same_segments_and_draws_nothing(
+    sizes: list[int], seed: int
+) -> None:
+    past, current, rng = history(sizes), rows("now", 7), generator(seed)
+    assert FULL_PACE.to_score(past, rng) is past
+    train = FULL_PACE.to_train(past, current, rng)
+    assert [id(segment) for segment in train] == [id(segment) for segment in (*past, current)]
+    assert rng.bit_generator.state == generator(seed).bit_generator.state
+
+
+@given(sizes, st.integers(1, 70), seeds)
+def test_every_segment_is_scored_on_at_most_so_many_of_its_rows(
+    sizes: list[int], score_rows: int, seed: int
+) -> None:
+    past = history(sizes)
+    looked_at = Pace(score_rows=score_rows).to_score(past, generator(seed))
+    assert [len(part) for part in looked_at] == [min(n, score_rows) for n in sizes]
+    assert all(is_part_of(part, whole) for part, whole in zip(looked_at, past, strict=True))
+
+
+@given(sizes, st.integers(1, 60), st.integers(1, 300), seeds)
+def test_an_epoch_trains_on_parts_of_the_selected_segments_and_all_of_the_current_one(
+    sizes: list[int], n_current: int, epoch_rows: int, seed: int
+) -> None:
+    selected, current = history(sizes), rows("now", n_current)
+    *past, last = Pace(epoch_rows=epoch_rows).to_train(selected, current, generator(seed))
+    assert last is current
+    assert all(len(part) for part in past)
+    by_name = {segment.name: segment for segment in selected}
+    assert [part.name for part in past] == [
+        name for name in by_name if name in {p.name for p in past}
+    ]
+    assert all(is_part_of(part, by_name[part.name]) for part in past)
+    assert all(len(part) <= len(by_name[part.name]) for part in past)
+
+
+@given(sizes, st.integers(0, 50))
+def test_all_rows_are_trained_on_where_there_is_room_for_them(sizes: list[int], more: int) -> None:
+    selected, current = history(sizes), rows("now", 9)
+    pace = Pace(epoch_rows=sum(sizes) + len(current) + more)
+    train = pace.to_train(selected, current, generator())
+    assert [id(segment) for segment in train] == [id(segment) for segment in (*selected, current)]
+
+
+@given(sizes, st.integers(1, 20), seeds)
+def test_an_epoch_no_longer_than_the_current_segment_is_the_current_segment(
+    sizes: list[int], epoch_rows: int, seed: int
+) -> None:
+    current = rows("now", 20)
+    train = Pace(epoch_rows=epoch_rows).to_train(history(sizes), current, generator(seed))
+    assert [id(segment) for segment in train] == [id(current)]
+
+
+def test_an_epoch_has_as_many_rows_as_asked_for_in_proportion_to_the_segments() -> None:
+    past, current, pace = history([1000, 200, 800]), rows("now", 50), Pace(epoch_rows=450)
+    drawn = [
+        [len(part) for part in pace.to_train(past, current, generator(seed))] for seed in range(300)
+    ]
+    # 400 rows of 2000: a fifth. The mean over 300 seeds is known to within 1 row or so.
+    assert np.mean(drawn, axis=0) == pytest.approx([200, 40, 160, 50], abs=3)
+    assert len({tuple(row) for row in drawn}) > 100
+
+
+def test_a_segment_of_which_no_row_is_drawn_is_left_out() -> None:
+    past, current, pace = history([2, 500]), rows("now", 10), Pace(epoch_rows=30)
+    names = [
+        tuple(str(part.name) for part in pace.to_train(past, current, generator(seed)))
+        for seed in range(200)
+    ]
+    assert set(names) == {("s0", "s1", "now"), ("s1", "now")}
+    # A share of 20 in 502, twice.
+    assert names.count(("s0", "s1", "now")) / 200 == pytest.approx(
+        1 - (1 - 20 / 502) ** 2, abs=0.06
+    )
+
+
+def test_samples_follow_from_their_generator_and_are_drawn_anew() -> None:
+    past, current = history([300, 300]), rows("now", 10)
+    pace, rng = Pace(score_rows=20, epoch_rows=60), generator()
+
+    def draw(rng: np.random.Generator) -> list[list[int]]:
+        drawn = [*pace.to_score(past, rng), *pace.to_train(past, current, rng)]
+        return [segment.y.tolist() for segment in drawn]
+
+    first, second = draw(rng), draw(rng)
+    assert first == draw(generator())
+    assert all(one != other for one, other in zip(first[:-1], second[:-1], strict=True))
+
+
+@given(st.floats(0, 0.999))
+def test_the_average_takes_over_the_first_epoch_and_then_moves_ever_less(averaging: float) -> None:
+    pace = Pace(averaging=averaging)
+    shares = [pace.share_of_epoch(number) for number in range(1, 3001)]
+    assert shares[0] == 1
+    assert all(later <= earlier for earlier, later in pairwise(shares))
+    assert min(shares) == shares[-1] == 1 - averaging
+
+
+def test_without_averaging_every_epoch_counts_for_all() -> None:
+    assert [FULL_PACE.share_of_epoch(number) for number in (1, 2, 50)] == [1, 1, 1]
+
+
+def test_early_epochs_count_for_more_so_that_the_start_is_forgotten() -> None:
+    shares = [Pace(averaging=0.8).share_of_epoch(number) for number in range(1, 11)]
+    expected = [1, 1 / 2, 2 / 5, 1 / 3, 2 / 7, 1 / 4, 2 / 9, 0.2, 0.2, 0.2]
+    assert shares == pytest.approx(expected)
