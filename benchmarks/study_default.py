@@ -89,23 +89,35 @@ def summarise(results: Sequence[Result], tune: Sequence[str]) -> str:
         "confirm": [d for d in datasets if d not in tune],
     }
     names = [Path(d).stem for d in datasets]
-    lines = ["| | " + " | ".join([*groups, *names]) + " |", "| --- |" + " ---: |" * (len(names) + 2)]
+    lines = [
+        "| | " + " | ".join([*groups, *names]) + " |",
+        "| --- |" + " ---: |" * (len(names) + 2),
+    ]
     for method in dict.fromkeys(result.method for result in results):
-        accuracy = {d: np.mean([r.accuracy for r in cells[method, d]] or [np.nan]) for d in datasets}
-        seconds = {d: np.mean([r.cpu_seconds for r in cells[method, d]] or [np.nan]) for d in datasets}
+        accuracy = {
+            d: np.mean([r.accuracy for r in cells[method, d]] or [np.nan]) for d in datasets
+        }
+        seconds = {
+            d: np.mean([r.cpu_seconds for r in cells[method, d]] or [np.nan]) for d in datasets
+        }
         means = [
             f"{np.mean([accuracy[d] for d in group]):.4f}, "
             f"{np.exp(np.mean([np.log(seconds[d]) for d in group])):.2f} s"
             for group in groups.values()
             if group
         ]
-        lines.append(f"| {method} | " + " | ".join(
-            [*means, *(f"{accuracy[d]:.3f}, {seconds[d]:.2f}" for d in datasets)]) + " |")
+        lines.append(
+            f"| {method} | "
+            + " | ".join([*means, *(f"{accuracy[d]:.3f}, {seconds[d]:.2f}" for d in datasets)])
+            + " |"
+        )
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=Path("study-out"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -115,7 +127,9 @@ def main() -> None:
     tune = [*TUNE, *write_streams(options.out / "streams")]
     variants = options.variants.split(",") if options.variants else list(VARIANTS)
     plan = make_plan(
-        datasets=CONFIRM if options.confirm else tune, methods=variants, n_seeds=options.seeds,
+        datasets=CONFIRM if options.confirm else tune,
+        methods=variants,
+        n_seeds=options.seeds,
         extra={name: partial(make, name) for name in variants},
     )
     with Progress(console=Console(stderr=True)) as progress:

@@ -1,9 +1,9 @@
 """Four streams of other kinds than the paper's nine, to tune on. Each is made from its seed.
 
-    blobs   four classes in twelve clusters, three concepts that come back, 5 % wrong labels
-    words   60 sparse 0/1 columns, a reader whose interests change, 5 % wrong labels
-    rare    about 15 % positives inside a disc that moves, 2 % wrong labels
-    slope   a noisy half-space of 20 columns that turns a little with every segment
+blobs   four classes in twelve clusters, three concepts that come back, 5 % wrong labels
+words   60 sparse 0/1 columns, a reader whose interests change, 5 % wrong labels
+rare    about 15 % positives inside a disc that moves, 2 % wrong labels
+slope   a noisy half-space of 20 columns that turns a little with every segment
 """
 
 from __future__ import annotations

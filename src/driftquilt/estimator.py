@@ -71,7 +71,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Start every training from random weights, or from those of the previous fit where
         classes and features are still the same.
     hidden_units, learning_rate, batch_size
-        Of the default learner, a net with one hidden layer.
+        Of the default learner, a net with one hidden layer. A learning rate of None goes by the
+        number of columns.
     learner : Learner, optional
         What is trained instead, such as `TorchLearner(module)`.
     encode : bool
@@ -121,12 +122,12 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         search: str | Search = "shared",
         disparity_max: float | None = None,
-        n_folds: int = 2,
+        n_folds: int = 4,
         use_disparity: bool = True,
         use_gain: bool = True,
         init: str = "random",
         hidden_units: int = 256,
-        learning_rate: float = 6e-3,
+        learning_rate: float | None = None,
         batch_size: int = 128,
         learner: Learner | None = None,
         encode: bool = True,
@@ -135,7 +136,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         patience: int = 6,
         score_rows: int | None = 256,
         score_every: int = 3,
-        epoch_rows: int | None = 2048,
+        epoch_rows: int | None = 4096,
         averaging: float = 0.8,
         n_jobs: int | None = None,
         progress: bool = False,

@@ -74,7 +74,10 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "'random' or 'previous'",
     ),
     "hidden_units": _COUNT,
-    "learning_rate": (lambda v: _is_number(v) and 0 < v < 1, "a number between 0 and 1"),
+    "learning_rate": (
+        lambda v: v is None or (_is_number(v) and 0 < v < 1),
+        "None or a number between 0 and 1",
+    ),
     "batch_size": _COUNT,
     "learner": (
         lambda v: v is None or _is_learner(v),

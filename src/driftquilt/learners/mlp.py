@@ -46,11 +46,20 @@ def _kernels() -> ModuleType:
 
 @dataclass(frozen=True)
 class MLP:
-    """Settings of the two-layer net."""
+    """Settings of the two-layer net; a learning rate of None goes by the width of the rows."""
 
     hidden_units: int = 256
-    learning_rate: float = 1e-3
+    learning_rate: float | None = 1e-3
     batch_size: int = 128
+
+    def rate(self, n_features: int) -> float:
+        """The learning rate for rows so wide.
+
+        A step moves what a unit sees by the sum over its inputs, so wide rows take smaller ones.
+        """
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return min(0.01, max(0.003, 0.045 / math.sqrt(n_features)))
 
     def start(self, X: NDArray[Any], n_classes: int, seed: int) -> MLPModel:
         rng = np.random.default_rng(seed)
@@ -94,6 +103,7 @@ class MLPModel:
         self._n_classes = n_classes
         n_head = n_classes * (learner.hidden_units + 1)
         self._n_features = (len(theta) - n_head) // learner.hidden_units - 1
+        self._rate = learner.rate(self._n_features)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays that were mapped into memory cannot be written to, but weights are trained.
@@ -128,7 +138,7 @@ class MLPModel:
         self._step = _kernels().train_epoch(
             rows.X, rows.y, rows.weight, rng.permutation(len(rows)),
             self._theta, self._moment, self._square, self._step,
-            rate * learner.learning_rate, learner.hidden_units, self._n_classes,
+            rate * self._rate, learner.hidden_units, self._n_classes,
             learner.batch_size,
         )  # fmt: skip
 
@@ -152,9 +162,7 @@ class MLPModel:
         learner = self._learner
         self._expect(len(x))
         probabilities = np.empty(self._n_classes, dtype=np.float32)
-        _kernels().learn_one(
-            x, y, self._theta, learner.learning_rate, learner.hidden_units, probabilities
-        )
+        _kernels().learn_one(x, y, self._theta, self._rate, learner.hidden_units, probabilities)
         return probabilities
 
     def tensors(self) -> dict[str, NDArray[Any]]:
