@@ -320,7 +320,7 @@ def test_without_both_tests_every_segment_is_used_in_every_epoch() -> None:
 
 
 def test_without_disparity_there_is_nothing_to_search() -> None:
-    clf = fitted(use_disparity=False)
+    clf = fitted(use_disparity=False, n_folds=2)
     assert [(line.fold, line.won) for line in clf.search_] == [(0, True), (1, True)]
 
 
@@ -330,7 +330,7 @@ def test_without_gain_an_infinite_bound_keeps_everything() -> None:
 
 
 def test_a_bound_of_zero_keeps_nothing() -> None:
-    clf = fitted(disparity_max=0)
+    clf = fitted(disparity_max=0, n_folds=2)
     assert not any(use.kept for use in clf.selection_)
     assert clf.disparity_max_ == 0.0
     assert [line.disparity_max for line in clf.search_] == [0.0, 0.0]

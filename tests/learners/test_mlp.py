@@ -58,7 +58,7 @@ def net_like(model: MLPModel, n_features: int, n_hidden: int) -> nn.Sequential:
 
 def twin_of(model: MLPModel, learner: MLP, like: NDArray[np.float32]) -> TorchModel:
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.Adam(parameters, lr=learner.learning_rate)
+        return torch.optim.Adam(parameters, lr=learner.rate(1))
 
     net = net_like(model, like.shape[1], learner.hidden_units)
     recipe = TorchLearner(net, optimizer=adam, batch_size=learner.batch_size)
@@ -148,7 +148,7 @@ def test_learn_one_is_one_step_of_torchs_sgd(n_features: int, n_classes: int) ->
     segment = rows(4, n_features, n_classes)
     model = SMALL.start(segment.X, n_classes, seed=2)
     net = net_like(model, n_features, SMALL.hidden_units)
-    sgd = torch.optim.SGD(net.parameters(), lr=SMALL.learning_rate)
+    sgd = torch.optim.SGD(net.parameters(), lr=SMALL.rate(1))
     for x, label in zip(segment.X, segment.y, strict=True):
         model.learn_one(x, int(label))
         sgd.zero_grad()
@@ -374,3 +374,20 @@ def test_rows_of_another_width_are_refused_by_every_way_in(n_features: int) -> N
     for way_in in ways_in:
         with pytest.raises(InputError, match=rf"rows have {n_features} feature.* rows of 3"):
             way_in()
+
+
+def test_a_rate_that_is_not_given_falls_with_the_width_of_rows() -> None:
+    by_width = MLP(learning_rate=None)
+    assert [by_width.rate(n) for n in (1, 20)] == [0.01, 0.01]
+    assert by_width.rate(100) == pytest.approx(0.0045)
+    assert by_width.rate(5000) == 0.003
+    assert MLP(learning_rate=0.5).rate(100) == 0.5
+
+
+def test_a_model_trains_with_the_rate_of_its_rows() -> None:
+    rows = Segment(0, np.ones((4, 100), np.float32), np.arange(4) % 2, np.ones(4, np.float32))
+    told, left = MLP(8, 0.0045), MLP(8, None)
+    models = [learner.start(rows.X, 2, seed=0) for learner in (told, left)]
+    for model in models:
+        model.train_epoch([rows], np.random.default_rng(0), 1.0)
+    assert models[0].tensors()["theta"].tobytes() == models[1].tensors()["theta"].tobytes()

@@ -129,7 +129,7 @@ def dense_epochs(part: Segment, n_classes: int, n_epochs: int = 5) -> NDArray[np
             moment = 0.9 * moment + 0.1 * slope
             square = 0.999 * square + 0.001 * slope**2
             scaled = np.sqrt(square / (1 - 0.999**step)) + 1e-8
-            theta -= LEARNER.learning_rate * moment / (1 - 0.9**step) / scaled
+            theta -= LEARNER.rate(1) * moment / (1 - 0.9**step) / scaled
     return theta
 
 

@@ -99,9 +99,9 @@ def test_no_thread_outlives_the_training(n_threads: int) -> None:
     assert threading.active_count() == before
 
 
-def test_the_default_is_the_paper_with_two_folds_samples_and_averaged_weights() -> None:
-    assert DEFAULT.search == Shared(CANDIDATES, drop_by=0.2)
-    assert DEFAULT.n_folds == 2
+def test_the_default_is_the_paper_with_folds_samples_and_averaged_weights() -> None:
+    assert DEFAULT.search == Shared(CANDIDATES, drop_by=0.1)
+    assert DEFAULT.n_folds > 1
     assert DEFAULT.pace.averaging > 0
     assert Pace() == PAPER.pace
     assert DEFAULT.n_threads == PAPER.n_threads == 1

@@ -1,0 +1,1 @@
+"""Measurements: what it costs, how good it is, and why the defaults are what they are."""
