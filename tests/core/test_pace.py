@@ -116,6 +116,19 @@ def test_a_segment_of_which_no_row_is_drawn_is_left_out() -> None:
     )
 
 
+def test_of_hundreds_of_segments_fewer_rows_each_are_scored_and_some_trained_on() -> None:
+    past, current = history([300] * 500), rows("now", 10)
+    pace = Pace(score_rows=256, epoch_rows=2000)
+    assert {len(part) for part in pace.to_score(past, generator())} == {32768 // 500}
+    assert {len(part) for part in pace.to_score(past[:128], generator())} == {256}
+    drawn = [pace.to_train(past, current, generator(seed)) for seed in range(20)]
+    assert {len(parts) for parts in drawn} == {64 + 1}
+    assert np.mean([sum(map(len, parts)) for parts in drawn]) == pytest.approx(2000, rel=0.02)
+    assert len({part.name for parts in drawn for part in parts}) > 400
+    small = history([3] * 500)
+    assert len(pace.to_train(small, current, generator())) == 500 + 1
+
+
 def test_samples_follow_from_their_generator_and_are_drawn_anew() -> None:
     past, current = history([300, 300]), rows("now", 10)
     pace, rng = Pace(score_rows=20, epoch_rows=60), generator()

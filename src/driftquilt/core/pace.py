@@ -18,7 +18,6 @@ validation loss is less of a lottery.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,14 +27,19 @@ from driftquilt.core.segment import History, Segment, sample
 
 __all__ = ["FULL_PACE", "Pace"]
 
+# With hundreds of segments: rows to score in all and in each, segments to train on.
+_MOST_SCORED, _LEAST_SCORED, _MOST_TRAINED = 32_768, 16, 64
+
 
 @dataclass(frozen=True)
 class Pace:
     """How much a training looks at; by default at everything, every epoch, as in the paper.
 
-    score_rows   rows of each past segment that its scores are computed from, drawn anew
+    score_rows   rows of each past segment that its scores are computed from, drawn anew; fewer
+                 where there are hundreds of segments
     score_every  epochs from one scoring to the next
-    epoch_rows   rows that an epoch trains on: the current ones and a sample of the selected
+    epoch_rows   rows that an epoch trains on: the current ones and a sample of the selected;
+                 of hundreds of segments, a sample of the segments too
     averaging    how much of the averaged weights an epoch keeps; 0 means no averaging. It is
                  the averaged model that is scored, validated and kept
     """
@@ -47,22 +51,31 @@ class Pace:
 
     def to_score(self, history: History, rng: np.random.Generator) -> Sequence[Segment]:
         """The past segments, as far as their scores look at them."""
-        if self.score_rows is None:
+        if self.score_rows is None or not history:
             return history
-        return [sample(segment, self.score_rows, rng) for segment in history]
+        n_rows = min(self.score_rows, max(_MOST_SCORED // len(history), _LEAST_SCORED))
+        sizes = np.array([len(segment) for segment in history])
+        drawn = (rng.random((len(history), n_rows)) * sizes[:, None]).astype(np.intp)
+        drawn.sort(axis=1)
+        return [
+            segment.take(rows) if size > n_rows else segment
+            for segment, size, rows in zip(history, sizes.tolist(), drawn, strict=True)
+        ]
 
     def to_train(
         self, selected: Sequence[Segment], current: Segment, rng: np.random.Generator
     ) -> list[Segment]:
         """The selected segments, as far as an epoch trains on them, and the current one."""
-        n_rows = sum(map(len, selected))
-        room = math.inf if self.epoch_rows is None else max(self.epoch_rows - len(current), 0)
-        if n_rows > room:
-            share = room / n_rows
-            sizes = [rng.binomial(len(segment), share) for segment in selected]
-            pairs = zip(selected, sizes, strict=True)
-            selected = [sample(segment, size, rng) for segment, size in pairs if size]
-        return [*selected, current]
+        if self.epoch_rows is None or sum(map(len, selected)) + len(current) <= self.epoch_rows:
+            return [*selected, current]
+        if len(selected) > _MOST_TRAINED:
+            drawn = rng.choice(len(selected), _MOST_TRAINED, replace=False)
+            selected = [selected[number] for number in sorted(drawn.tolist())]
+        sizes = np.array([len(segment) for segment in selected], dtype=np.int64)
+        room = max(self.epoch_rows - len(current), 0)
+        counts = rng.binomial(sizes, min(room / max(sizes.sum(), 1), 1.0)).tolist()
+        pairs = zip(selected, counts, strict=True)
+        return [*(sample(segment, count, rng) for segment, count in pairs if count), current]
 
     def share_of_epoch(self, number: int) -> float:
         """How far the average moves after epoch `number`, counted from 1; the first is all."""

@@ -106,7 +106,9 @@ def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Segment:
     """So many rows drawn with replacement, in stream order; all if there are no more."""
     if len(segment) <= n_rows:
         return segment
-    return segment.take(np.sort(rng.integers(len(segment), size=n_rows)))
+    rows = rng.integers(len(segment), size=n_rows)
+    rows.sort()
+    return segment.take(rows)
 
 
 def windows(history: History, current: Segment) -> list[Segment]:
