@@ -61,8 +61,8 @@ VARIANTS: dict[str, Quilt] = {
     **{f"{n} rows scored": _paced(score_rows=n) for n in (64, 1024, None)},
     **{f"scored every {n} epochs": _paced(score_every=n) for n in (1, 6)},
     **{f"{n} rows trained": _paced(epoch_rows=n) for n in (1024, 2048, 8192, None)},
-    **{f"dropped at {share}": _bounds(0.125, share) for share in (0.05, 0.2, math.inf)},
-    **{f"{round(2 / step)} bounds": _bounds(step, 0.1) for step in (0.25, 0.0625)},
+    **{f"dropped at {share}": _bounds(0.125, share) for share in (0.4, 1.6, math.inf)},
+    **{f"{round(2 / step)} bounds": _bounds(step, 0.8) for step in (0.25, 0.0625)},
 }
 
 

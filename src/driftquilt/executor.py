@@ -8,12 +8,14 @@ kernels release the GIL.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_blas_thread", "side_by_side"]
 
@@ -23,8 +25,14 @@ T = TypeVar("T")
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Inside the block, BLAS runs on the calling thread alone."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:  # noqa: ARG001 - an import may bring one
+    # Looking for them takes milliseconds, longer than many a prediction.
+    return ThreadpoolController()
 
 
 def side_by_side(works: Sequence[Iterable[T]], n_threads: int) -> Iterator[tuple[int, T]]:

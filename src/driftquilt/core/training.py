@@ -130,6 +130,7 @@ class Run(Generic[M]):
         self._plateau = Plateau(patience=task.patience)
         self._scores: Scores | None = None
         self._scored_after = 0  # epochs
+        self._samples: dict[int, Sequence[Segment]] = {}  # of this epoch, shared by all forks
         self._scoring = _NO_TIME
         self._present, _ = self._validate()
 
@@ -142,9 +143,7 @@ class Run(Generic[M]):
         age = len(self.epochs) - self._scored_after
         if self._scores is None or age >= self.task.pace.score_every:
             started = self.task.clock()
-            rng = self._draw(_SCORING)
-            looked_at = self.task.pace.to_score(self.task.history, rng)
-            gradients, _ = self.average.head_gradients(looked_at)
+            gradients, _ = self.average.head_gradients(self._rows_to_score())
             self._scores = Scores(
                 disparity(gradients, self._present), gain(gradients, self._present)
             )
@@ -177,6 +176,14 @@ class Run(Generic[M]):
         twin.average = twin.model if self.average is self.model else self.average.copy()
         twin.epochs = self.epochs.copy()
         return twin
+
+    def _rows_to_score(self) -> Sequence[Segment]:
+        epoch = len(self.epochs)
+        if epoch not in self._samples:
+            self._samples.clear()
+            rng = self._draw(_SCORING)
+            self._samples[epoch] = self.task.pace.to_score(self.task.history, rng)
+        return self._samples[epoch]
 
     def _draw(self, *purpose: int) -> np.random.Generator:
         return np.random.default_rng((self.task.seed, len(self.epochs), *purpose))

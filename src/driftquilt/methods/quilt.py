@@ -149,5 +149,5 @@ DEFAULT = Quilt(
     n_folds=4,
     patience=6,
     pace=Pace(score_rows=256, score_every=3, epoch_rows=4096, averaging=0.8),
-    search=Shared(CANDIDATES, drop_by=0.1),
+    search=Shared(CANDIDATES, drop_by=0.8),
 )

@@ -7,7 +7,8 @@ lone training with it, bit for bit, while sixteen candidates cost about as much 
 or so different trainings among them.
 
 Runs go side by side, epoch by epoch, so that hopeless ones can be given up early: from epoch
-`drop_from` on, a run whose best loss is more than `drop_by` above that of the best run.
+`drop_from` on, a run whose best loss is above that of the best run by more than a share of
+`drop_by` divided by the number of epochs. The longer they have run, the less is forgiven.
 
 >>> Shared((0.1, 0.5)).n_trials
 2
@@ -32,7 +33,7 @@ class Shared:
 
     candidates: tuple[float, ...]
     drop_by: float = math.inf
-    drop_from: int = 8
+    drop_from: int = 4
 
     def __post_init__(self) -> None:
         if not self.candidates or not all(bound >= 0 for bound in self.candidates):
@@ -60,7 +61,9 @@ class Shared:
             running = [pair for pair, over in zip(running, ended, strict=True) if not over]
 
     def _is_hopeless(self, run: Run[M], lowest: float) -> bool:
-        return len(run.epochs) >= self.drop_from and run.best_loss > lowest * (1 + self.drop_by)
+        n_epochs = len(run.epochs)
+        forgiven = 1 + self.drop_by / max(n_epochs, 1)
+        return n_epochs >= self.drop_from and run.best_loss > lowest * forgiven
 
 
 def _part(run: Run[M], bounds: Sequence[float]) -> list[tuple[Run[M], list[float]]]:
