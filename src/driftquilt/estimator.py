@@ -38,8 +38,10 @@ from driftquilt.errors import InputError
 from driftquilt.estimator_file import starts_alike
 from driftquilt.executor import one_blas_thread
 from driftquilt.inputs.codes import warn_of_order
+from driftquilt.inputs.encoded import EncodedRows
 from driftquilt.inputs.encoder import Encoder
-from driftquilt.inputs.rows import Rows, read_array
+from driftquilt.inputs.in_place import TableInPlace
+from driftquilt.inputs.rows import Features, Rows, read_array
 from driftquilt.inputs.table import Table, read_table
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
@@ -193,7 +195,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `segments` tells which segment each row belongs to: integers, strings, dates, anything
         that can be compared. They count in order of first appearance; the last one is the
         current segment. None means that all rows are current. Rows of weight 0 count as if
-        they were not there, but their classes are known.
+        they were not there, but their classes are known. A `pyarrow.Table`, which may be a
+        mapped file, is read in place; other tables are copied.
         """
         check_settings(self.get_params(deep=False))
         return self._fit(Rows.read(X, y, segments, sample_weight, encode=self.encode))
@@ -257,25 +260,41 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(self, seen: Rows) -> Self:
-        rows = seen.weighing(seen.weight * self._class_weights(seen)[seen.y])
+        weighed = self.class_weight is not None
+        rows = seen.weighing(
+            seen.weight * self._class_weights(seen)[seen.y] if weighed else seen.weight
+        )
         if len(rows.y) < 2 or len(rows.classes) < 2:  # noqa: PLR2004
             raise InputError(
                 f"found {len(rows.y)} sample(s) of {len(rows.classes)} class(es) "
                 f"{rows.classes.tolist()}; training needs at least two rows and two classes"
             )
-        encoder = Encoder.fit(rows.features) if isinstance(rows.features, Table) else None
+        encoder = None if isinstance(rows.features, np.ndarray) else Encoder.fit(rows.features)
         warn_of_order(rows.segments)
         learner = self._make_learner()
         previous = self._previous(rows, encoder, learner)
         if previous:  # its weights mean what its own encoding made of the rows
             encoder = self.encoder_
         weight = (rows.weight / rows.weight.mean()).astype(np.float32)
-        X = _to_matrix(rows.features, encoder, learner)
+        X = self._hold(rows.features, encoder, learner)
         history, current = cut(X, rows.y, rows.codes, rows.segments, weight)
+        history = [past.load() if len(past) <= (self.score_rows or 0) else past for past in history]
+        current = current.load()
         quilt = self._quilt(learner, previous, len(rows.classes))
         trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
         self._keep(seen, encoder, learner, quilt.conclude(history, current, trials))
         return self
+
+    def _hold(
+        self, features: Features, encoder: Encoder | None, learner: Learner
+    ) -> NDArray[Any] | EncodedRows:
+        """Rows to cut into segments: encoded now, or when a sample asks for them."""
+        if isinstance(features, TableInPlace):
+            assert encoder is not None  # noqa: S101
+            rows = EncodedRows.of(encoder, features)
+            sampled = self.score_rows is not None and rows.pays(self.epoch_rows)
+            return rows if sampled else np.asarray(rows)
+        return _to_matrix(features, encoder, learner)
 
     def _as_trained(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows that are not encoded, if they are like those trained on; ints do as floats."""
@@ -381,7 +400,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = rows.classes
         self.encoder_ = encoder
         self._seen = rows
-        if isinstance(rows.features, Table):
+        if not isinstance(rows.features, np.ndarray):
             self.n_features_in_ = len(rows.features.names)
             if rows.features.named:
                 self.feature_names_in_ = np.array(rows.features.names, dtype=object)

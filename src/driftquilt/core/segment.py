@@ -8,6 +8,10 @@ segments apart: months, integers, dates.
     y       (n,)      class codes, int64
     weight  (n,)      float32
 
+Rows need not be in memory. A segment may hold a `Matrix`, which makes rows when they are asked
+for: picking some makes those alone, a slice of a segment makes none, and `X` makes them all,
+each time anew.
+
 Paper: "Data Segments" and "Problem Definition" (the split of the current segment).
 
 >>> import numpy as np
@@ -24,14 +28,56 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
 
-__all__ = ["History", "Segment", "count_classes", "cut", "folds", "join", "sample", "windows"]
+__all__ = [
+    "History",
+    "Matrix",
+    "Segment",
+    "count_classes",
+    "cut",
+    "folds",
+    "join",
+    "sample",
+    "windows",
+]
+
+
+@runtime_checkable
+class Matrix(Protocol):
+    """Rows that are made when they are asked for, and are the same each time."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        """Some of the rows, as indexing an array by a slice, a mask or numbers gives them."""
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> NDArray[Any]:
+        """All of them."""
+
+    def part(self, rows: slice | NDArray[np.intp]) -> Self:
+        """Some of the rows, none of which is made yet."""
+
+
+class _Rows:
+    """The attribute `X`: takes an array or a `Matrix`, and gives an array."""
+
+    def __get__(self, segment: Segment | None, owner: type | None = None) -> NDArray[Any]:
+        if segment is None:
+            raise AttributeError("X belongs to a segment, not to the class")
+        return np.ascontiguousarray(segment.rows)
+
+    def __set__(self, segment: Segment, X: NDArray[Any] | Matrix) -> None:
+        made = isinstance(X, np.ndarray) or not isinstance(X, Matrix)
+        object.__setattr__(segment, "_rows", np.ascontiguousarray(X) if made else X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +85,33 @@ class Segment:
     """Labelled rows that belong together in time; arrays become as said above if they are not."""
 
     name: Hashable
-    X: NDArray[Any]
-    y: NDArray[np.int64]
-    weight: NDArray[np.float32]
+    X: _Rows = _Rows()  # no default, whatever mypy says of the lines below
+    y: NDArray[np.int64]  # type: ignore[misc]
+    weight: NDArray[np.float32]  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "X", np.ascontiguousarray(self.X))
         object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=np.int64))
         object.__setattr__(self, "weight", np.ascontiguousarray(self.weight, dtype=np.float32))
 
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def rows(self) -> NDArray[Any] | Matrix:
+        """What the rows are held in; `X` is all of them as an array."""
+        held: NDArray[Any] | Matrix = vars(self)["_rows"]
+        return held
+
     def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Segment:
-        """Some of the rows, under the same name."""
-        return Segment(self.name, self.X[rows], self.y[rows], self.weight[rows])
+        """Some of the rows, under the same name; rows that are picked one by one are made."""
+        held = self.rows
+        if isinstance(rows, slice) and not isinstance(held, np.ndarray):
+            return Segment(self.name, held.part(rows), self.y[rows], self.weight[rows])
+        return Segment(self.name, held[rows], self.y[rows], self.weight[rows])
+
+    def load(self) -> Segment:
+        """The same segment with its rows in memory."""
+        return Segment(self.name, self.X, self.y, self.weight)
 
 
 History: TypeAlias = Sequence[Segment]
@@ -65,7 +123,7 @@ def count_classes(history: History, current: Segment) -> int:
 
 
 def cut(
-    X: NDArray[Any],
+    X: NDArray[Any] | Matrix,
     y: NDArray[np.int64],
     codes: NDArray[np.intp],
     names: Sequence[Hashable],
@@ -78,14 +136,15 @@ def cut(
     """
     if weight is None:
         weight = np.ones(len(y), dtype=np.float32)
-    if np.any(np.diff(codes) < 0):
+    if np.any(codes[1:] < codes[:-1]):
         order = np.argsort(codes, kind="stable")
-        X, y, weight, codes = X[order], y[order], weight[order], codes[order]
+        X = X[order] if isinstance(X, np.ndarray) else X.part(order)
+        y, weight, codes = y[order], weight[order], codes[order]
     ends = np.searchsorted(codes, np.arange(len(names)), side="right")
     whole = Segment("", X, y, weight)
     starts = [0, *ends[:-1]]
     segments = [
-        Segment(name, part.X, part.y, part.weight)
+        Segment(name, part.rows, part.y, part.weight)
         for name, start, end in zip(names, starts, ends, strict=True)
         for part in [whole.take(slice(start, end))]
     ]

@@ -32,6 +32,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.columns import as_array, is_missing, is_text, read_column
+from driftquilt.inputs.distinct import distinct_arrow, distinct_ints
 
 __all__ = ["read_labels", "read_segments", "read_weights", "warn_of_order"]
 
@@ -45,12 +46,20 @@ def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise InputError(
             "a classifier requires y to be passed, but the target y is None; give one label per row"
         )
+    texts = _read_arrow_texts(y, n_rows)
+    if texts is not None:
+        return texts
     labels = _read_vector("y", y, n_rows, column_too=True)
     if labels.dtype.kind not in "biufU":
         labels = _read_objects(labels.tolist())
-    if labels.dtype.kind in "biuf":
+    if labels.dtype.kind in "biu":
+        classes, _, codes = distinct_ints(labels)
+        if 2 * len(classes) >= len(labels):  # where scikit-learn may warn of so many classes
+            _refuse_continuous(labels)
+        return classes, codes.astype(np.int64, copy=False)
+    if labels.dtype.kind == "f":
         _refuse_continuous(labels)
-    if labels.dtype.kind in "biufU":
+    if labels.dtype.kind in "fU":
         classes, codes = np.unique(labels, return_inverse=True)
     else:
         found = sorted(set(labels.tolist()))
@@ -68,6 +77,11 @@ def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[n
     """
     if segments is None:
         return [0], np.zeros(n_rows, dtype=np.intp)
+    found = distinct_arrow(segments)
+    if found is not None:
+        _refuse_length("segments", len(found[1]), n_rows)
+        _refuse_missing("segments", found[1] < 0)
+        return found
     ids = _read_vector("segments", segments, n_rows)
     kind = ids.dtype.kind
     if kind in "mM" and ids.dtype.name.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
@@ -76,7 +90,10 @@ def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[n
         _refuse_missing("segments", np.isnan(ids) if kind == "f" else np.isnat(ids))
     if kind not in "biufmMU":
         return _number_objects(ids.tolist())
-    names, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    if kind in "biu":
+        names, first, inverse = distinct_ints(ids)
+    else:
+        names, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.intp)
     rank[order] = np.arange(len(order))
@@ -106,9 +123,9 @@ def warn_of_order(names: Sequence[Hashable]) -> None:
 
 
 def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
-    """One weight per row: ones if None, all equal if a single number."""
+    """One weight per row: ones if None, which take no memory; all equal if a single number."""
     if sample_weight is None:
-        return np.ones(n_rows)
+        return np.broadcast_to(1.0, n_rows)
     if as_array(sample_weight).ndim == 0:
         sample_weight = [sample_weight] * n_rows
     vector = _read_vector("sample_weight", sample_weight, n_rows)
@@ -137,12 +154,28 @@ def _read_vector(what: str, values: Any, n_rows: int, *, column_too: bool = Fals
         raise InputError(
             f"{what} should be a 1d array, got an array of shape {array.shape} instead"
         )
-    if len(array) != n_rows:
+    _refuse_length(what, len(array), n_rows)
+    return array
+
+
+def _refuse_length(what: str, length: int, n_rows: int) -> None:
+    if length != n_rows:
         raise InputError(
-            f"Found input variables with inconsistent numbers of samples: {[n_rows, len(array)]} "
+            f"Found input variables with inconsistent numbers of samples: {[n_rows, length]} "
             f"(rows of X, values of {what}); give one value per row"
         )
-    return array
+
+
+def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
+    """Classes and codes of an Arrow array of strings; None for anything else."""
+    found = distinct_arrow(y)
+    if found is None or not all(isinstance(name, str) for name in found[0]):
+        return None
+    names, codes = found
+    _refuse_length("y", len(codes), n_rows)
+    _refuse_missing("y", codes < 0)
+    classes, place = np.unique(np.array(names), return_inverse=True)
+    return classes, place.astype(np.int64)[codes]
 
 
 def _unnest(rows: NDArray[Any]) -> NDArray[Any]:

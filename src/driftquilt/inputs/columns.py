@@ -88,14 +88,16 @@ def read_column(name: str, values: Any) -> NDArray[Any]:
     return _read_objects(name, array.tolist())
 
 
-def refuse_extremes(names: tuple[str, ...], matrix: NDArray[np.float64]) -> None:
+def refuse_extremes(
+    names: tuple[str, ...], matrix: NDArray[np.float64], first_row: int = 0
+) -> None:
     """Raise if a value of the (n, k) matrix is infinite or beyond float32; NaN may pass."""
     extreme = np.abs(matrix) > FLOAT32_MAX
     if not extreme.any():
         return
     column, row = (int(place) for place in np.argwhere(extreme.T)[0])
     value = float(matrix[row, column])
-    where = f"column {names[column]!r}, row {row} holds {value}"
+    where = f"column {names[column]!r}, row {first_row + row} holds {value}"
     if np.isinf(value):
         raise InputError(f"{where}; put NaN (missing) or a bound in place of infinite values")
     raise InputError(f"{where}, beyond float32 (at most 3.4e38); rescale the column")

@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.inputs.columns import is_text
 from driftquilt.inputs.features import Numbers, Text, read_feature, scale
+from driftquilt.inputs.in_place import BLOCK, Column, TableInPlace
 from driftquilt.inputs.table import Table, fit_kind
 
 __all__ = ["Encoder"]
-
-_BLOCK = 65_536  # rows scaled at a time, so that they stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,9 @@ class Encoder:
     named: bool
 
     @classmethod
-    def fit(cls, table: Table) -> Encoder:
-        """Learn means, deviations and categories from the rows of `table`."""
-        columns = tuple(
-            Text.fit(name, values) if is_text(values) else Numbers.fit(name, values)
-            for name, values in zip(table.names, table.columns, strict=True)
-        )
-        return cls(columns, table.named)
+    def fit(cls, table: Table | TableInPlace) -> Encoder:
+        """Learn means, deviations and categories from the rows of `table`, column by column."""
+        return cls(tuple(map(_fit, table.names, table.columns)), table.named)
 
     @property
     def feature_names_out(self) -> tuple[str, ...]:
@@ -100,6 +95,14 @@ class Encoder:
         return cls(tuple(columns), named)
 
 
+def _fit(name: str, values: NDArray[Any] | Column) -> Numbers | Text:
+    if isinstance(values, np.ndarray):
+        return Text.fit(name, values) if is_text(values) else Numbers.fit(name, values)
+    if values.is_text:
+        return Text.of(name, values.counts(), len(values))
+    return Numbers.of(name, values.present(), len(values))
+
+
 def _write_numbers(
     out: NDArray[np.float32], numbers: list[tuple[Numbers, NDArray[Any], int]]
 ) -> None:
@@ -107,9 +110,12 @@ def _write_numbers(
     places = [start for _, _, start in numbers]
     flagged = [k for k, column in enumerate(columns) if column.missing]
     flags = [places[k] + 1 for k in flagged]
-    for first in range(0, len(out), _BLOCK):
-        rows = slice(first, first + _BLOCK)
+    for first in range(0, len(out), BLOCK):  # so that they stay in the processor's cache
+        rows = slice(first, first + BLOCK)
         block = np.stack([values[rows] for _, values, _ in numbers], axis=1)
+        if len(places) == out.shape[1]:  # nothing but numbers, side by side
+            out[rows] = scale(block, columns)
+            continue
         out[rows, places] = scale(block, columns)
         out[rows, flags] = np.isnan(block[:, flagged])
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,17 +44,23 @@ class Numbers:
     @classmethod
     def fit(cls, name: str, column: NDArray[np.float64]) -> Numbers:
         """Mean and deviation of the values present."""
-        seen = column[~np.isnan(column)]
-        if len(seen) == 0:
-            raise _no_value(name, column)
-        offset = seen - seen[0]  # a constant column is then exactly zero
-        shift = float(offset.mean())
-        offset -= shift
-        spread = float(np.abs(offset).max())
+        return cls.of(name, column[~np.isnan(column)], len(column))
+
+    @classmethod
+    def of(cls, name: str, present: NDArray[np.float64], n_rows: int) -> Numbers:
+        """The same from the values present alone, which are overwritten; others are missing."""
+        if len(present) == 0:
+            raise _no_value(name, n_rows)
+        first = float(present[0])
+        present -= first  # a constant column is then exactly zero
+        shift = float(present.mean())
+        present -= shift
+        spread = float(max(present.max(), -present.min()))
         if spread > 0:  # squares of offset / spread neither overflow nor vanish
-            spread *= math.sqrt(float(np.square(offset / spread).mean()))
+            present /= spread
+            spread *= math.sqrt(float(np.square(present, out=present).mean()))
         std = spread if 0 < spread < math.inf else 1.0
-        return cls(name, float(seen[0]) + shift, std, len(seen) < len(column))
+        return cls(name, first + shift, std, len(present) < n_rows)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -76,13 +82,18 @@ class Text:
     @classmethod
     def fit(cls, name: str, column: NDArray[Any]) -> Text:
         """Keep the most frequent categories of the values present."""
-        counts = Counter(column.tolist())
-        n_missing = counts.pop(None, 0)
-        if not counts:
-            raise _no_value(name, column)
-        ranked = sorted(counts, key=lambda category: (-counts[category], category))
-        kept = sorted(ranked[: CATEGORIES_MAX - (n_missing > 0)])
-        return cls(name, (*kept, None) if n_missing else tuple(kept))
+        return cls.of(name, Counter(column.tolist()), len(column))
+
+    @classmethod
+    def of(cls, name: str, counts: Mapping[str | None, int], n_rows: int) -> Text:
+        """The same from how many rows have each category."""
+        found = [category for category in counts if category is not None]
+        if not found:
+            raise _no_value(name, n_rows)
+        missing = None in counts
+        ranked = sorted(found, key=lambda category: (-counts[category], category))
+        kept = sorted(ranked[: CATEGORIES_MAX - missing])
+        return cls(name, (*kept, None) if missing else tuple(kept))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -134,5 +145,5 @@ def _require(condition: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _no_value(name: str, column: NDArray[Any]) -> InputError:
-    return InputError(f"column {name!r} has no value in any of the {len(column)} rows; drop it")
+def _no_value(name: str, n_rows: int) -> InputError:
+    return InputError(f"column {name!r} has no value in any of the {n_rows} rows; drop it")

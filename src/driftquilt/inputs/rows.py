@@ -15,23 +15,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.codes import read_labels, read_segments, read_weights
+from driftquilt.inputs.in_place import TableInPlace, stack_in_place
 from driftquilt.inputs.table import Table, read_table, stack
 
-__all__ = ["Rows", "read_array"]
+__all__ = ["Features", "Rows", "read_array"]
+
+Features: TypeAlias = Table | TableInPlace | NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Features (a table, or an array that is not to be encoded), labels, segments, weights."""
 
-    features: Table | NDArray[Any]
+    features: Features
     classes: NDArray[Any]
     y: NDArray[np.int64]
     segments: list[Hashable]
@@ -48,11 +52,13 @@ class Rows:
         *,
         encode: bool = True,
     ) -> Rows:
-        features = read_table(X).copy() if encode else read_array(X).copy()
-        n_rows = features.n_rows if isinstance(features, Table) else len(features)
+        features = _read_features(X) if encode else read_array(X).copy()
+        n_rows = len(features) if isinstance(features, np.ndarray) else features.n_rows
         classes, codes = read_labels(y, n_rows)
         names, segment_codes = read_segments(segments, n_rows)
-        weight = read_weights(sample_weight, n_rows).copy()
+        weight = read_weights(sample_weight, n_rows)
+        if sample_weight is not None:
+            weight = weight.copy()
         return cls(features, classes, codes, names, segment_codes, weight)
 
     def append(self, later: Rows) -> Rows:
@@ -79,7 +85,7 @@ class Rows:
         place = np.empty(len(self.segments), dtype=np.intp)
         place[left] = np.arange(len(left))
         return Rows(
-            self.features.take(used) if isinstance(self.features, Table) else self.features[used],
+            _pick(self.features, used),
             self.classes,
             self.y[used],
             [self.segments[code] for code in left],
@@ -134,13 +140,38 @@ def _merge(
     return classes, codes[: len(first)], codes[len(first) :]
 
 
-def _append_features(
-    first: Table | NDArray[Any], second: Table | NDArray[Any]
-) -> Table | NDArray[Any]:
-    if isinstance(first, Table) and isinstance(second, Table):
-        return stack(first, second)
-    if isinstance(first, Table) or isinstance(second, Table):
+def _read_features(X: Any) -> Table | TableInPlace:
+    """A table that the caller cannot change: an Arrow table as it is, others copied."""
+    if not nw.dependencies.is_pyarrow_table(X):
+        return read_table(X).copy()
+    from driftquilt.inputs.arrow import read_in_place  # noqa: PLC0415  pyarrow takes a while
+
+    return read_in_place(X)
+
+
+def _pick(features: Features, rows: NDArray[np.bool_]) -> Features:
+    if isinstance(features, TableInPlace):
+        return features.pick(rows)
+    return features.take(rows) if isinstance(features, Table) else features[rows]
+
+
+def _append_features(first: Features, second: Features) -> Features:
+    if isinstance(first, np.ndarray) != isinstance(second, np.ndarray):
         raise InputError("the rows so far and the new ones were read with different `encode`")
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return _append_arrays(np.asarray(first), np.asarray(second))
+    if isinstance(first, TableInPlace) and isinstance(second, TableInPlace):
+        stacked = stack_in_place(first, second)
+        if stacked is not None:
+            return stacked
+    return stack(_loaded(first), _loaded(second))
+
+
+def _loaded(table: Table | TableInPlace) -> Table:
+    return table.load() if isinstance(table, TableInPlace) else table
+
+
+def _append_arrays(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
     if first.shape[1:] != second.shape[1:]:
         raise InputError(f"rows so far have shape {first.shape[1:]}, new ones {second.shape[1:]}")
     return np.concatenate([first, second])

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -31,7 +31,17 @@ from numpy.typing import NDArray
 from driftquilt.errors import InputError
 from driftquilt.inputs.columns import as_array, is_text, read_column, refuse_extremes
 
-__all__ = ["Table", "fit_kind", "read_table", "stack"]
+__all__ = [
+    "Header",
+    "Table",
+    "as_frame",
+    "check_columns",
+    "find_columns",
+    "fit_kind",
+    "line_up",
+    "read_table",
+    "stack",
+]
 
 _N_DIMENSIONS = 2  # of a table
 _OWNER = "QuiltClassifier"  # whom scikit-learn's messages speak of
@@ -60,29 +70,24 @@ class Table:
 
     def find(self, names: Sequence[str], *, named: bool) -> list[NDArray[Any]]:
         """The columns of these names; by position where they or this table's are made up."""
-        if named and self.named:
-            present = dict(zip(self.names, self.columns, strict=True))
-            lacking = [name for name in names if name not in present]
-            if lacking:
-                raise _lacking(lacking, self.names)
-            return [present[name] for name in names]
-        if len(names) != len(self.names):
-            raise InputError(
-                f"X has {len(self.names)} features, but {_OWNER} is expecting {len(names)} "
-                "features as input"
-            )
-        return list(self.columns)
+        return [self.columns[place] for place in find_columns(self, names, named=named)]
+
+
+class Header(Protocol):
+    """What tables have in common, whether they are read or not."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def named(self) -> bool: ...
 
 
 def read_table(X: Any) -> Table:
     """Rows from the caller as a `Table`; raises `InputError` if they cannot be used."""
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise InputError(f"X is a sparse {type(X).__name__}; pass the dense X.toarray()")
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except DuplicateError as error:
-        found = " ".join(str(error).split())
-        raise InputError(f"X has columns of the same name; rename or drop them: {found}") from error
+    frame = as_frame(X)
     if isinstance(frame, nw.LazyFrame):
         raise InputError("X is a lazy frame, whose rows do not exist yet; pass X.collect()")
     if isinstance(frame, nw.DataFrame):
@@ -94,15 +99,55 @@ def read_table(X: Any) -> Table:
     return _from_array(_read_rows(X))
 
 
-def stack(first: Table, second: Table) -> Table:
-    """Append the rows of `second`, whose columns may stand in another order."""
+def as_frame(X: Any) -> Any:
+    """X as narwhals sees it, if it is a table of a library; else X itself."""
+    try:
+        return nw.from_native(X, pass_through=True)
+    except DuplicateError as error:
+        found = " ".join(str(error).split())
+        raise InputError(f"X has columns of the same name; rename or drop them: {found}") from error
+
+
+def check_columns(names: Iterable[Any], shape: tuple[int, int]) -> tuple[str, ...]:
+    """The names as text, if a table can have them and this shape."""
+    names = tuple(str(name) for name in names)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"X has several columns named {twice} (as text); rename or drop them")
+    _refuse_empty(shape)
+    return names
+
+
+def find_columns(table: Header, names: Sequence[str], *, named: bool) -> list[int]:
+    """Where in `table` the columns of these names stand, as `Table.find` has it."""
+    if named and table.named:
+        place = {name: number for number, name in enumerate(table.names)}
+        lacking = [name for name in names if name not in place]
+        if lacking:
+            raise _lacking(lacking, table.names)
+        return [place[name] for name in names]
+    if len(names) != len(table.names):
+        raise InputError(
+            f"X has {len(table.names)} features, but {_OWNER} is expecting {len(names)} "
+            "features as input"
+        )
+    return list(range(len(names)))
+
+
+def line_up(first: Header, second: Header) -> list[int]:
+    """Where in `second`, whose rows are to go below `first`, the columns of `first` stand."""
     extra = [name for name in second.names if name not in first.names]
     if extra and first.named and second.named:
         raise InputError(
             f"the new rows have columns that the rows before have not: {extra}; drop them, or "
             "fit on all rows anew"
         )
-    below = second.find(first.names, named=first.named)
+    return find_columns(second, first.names, named=first.named)
+
+
+def stack(first: Table, second: Table) -> Table:
+    """Append the rows of `second`, whose columns may stand in another order."""
+    below = [second.columns[place] for place in line_up(first, second)]
     columns = tuple(map(_join, first.names, first.columns, below))
     return Table(first.names, columns, first.named)
 
@@ -133,11 +178,7 @@ def _join(name: str, above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
 
 
 def _from_columns(names: Iterable[Any], columns: Iterable[Any], shape: tuple[int, int]) -> Table:
-    names = tuple(str(name) for name in names)
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"X has several columns named {twice} (as text); rename or drop them")
-    _refuse_empty(shape)
+    names = check_columns(names, shape)
     read = tuple(read_column(name, column) for name, column in zip(names, columns, strict=True))
     return Table(names, read, named=True)
 

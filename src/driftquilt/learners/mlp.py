@@ -121,10 +121,11 @@ class MLPModel:
         gradients = np.zeros((len(segments), self._n_classes, n_hidden + 1))
         losses = np.empty(len(segments))
         for s, segment in enumerate(segments):
-            self._expect(segment.X.shape[1])
+            X = segment.X
+            self._expect(X.shape[1])
             total = segment.weight.sum(dtype=np.float64)
             losses[s] = _kernels().head_gradient(
-                segment.X, segment.y, segment.weight, self._theta, n_hidden, gradients[s]
+                X, segment.y, segment.weight, self._theta, n_hidden, gradients[s]
             )
             gradients[s] /= total
             losses[s] /= total

@@ -1,0 +1,91 @@
+"""An Arrow table becomes columns that are read in place, checked once, never copied.
+
+Numbers and categories are seen through views of Arrow's own memory, which may be a file that
+was mapped. Kinds without such a view are read at once as `columns` reads them, and refused as
+it refuses them: decimals, dates, lists. Arrow's memory does not change, so nothing protects it
+from the caller.
+
+>>> import pyarrow as pa
+>>> table = read_in_place(pa.table({"age": [31, None, 7], "city": ["Oslo", "Rome", None]}))
+>>> table.take(slice(1, 3)).columns
+(array([nan,  7.]), array(['Rome', None], dtype=object))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from driftquilt.inputs.columns import FLOAT32_MAX, is_missing, is_text, read_column, refuse_extremes
+from driftquilt.inputs.in_place import (
+    BLOCK,
+    SMALLEST_PIECE,
+    Column,
+    Fixed,
+    Loaded,
+    Strings,
+    TableInPlace,
+)
+from driftquilt.inputs.table import as_frame, check_columns
+
+__all__ = ["read_in_place"]
+
+
+def read_in_place(X: Any) -> TableInPlace:
+    """A `pyarrow.Table` as it lies in memory; raises `InputError` if it cannot be used."""
+    names = check_columns(as_frame(X).columns, X.shape)
+    return TableInPlace(names, tuple(map(_read, names, X.columns)))
+
+
+def _read(name: str, values: Any) -> Column:
+    kind = values.type
+    if pa.types.is_boolean(kind) or pa.types.is_float16(kind):
+        values = values.cast(pa.uint8() if pa.types.is_boolean(kind) else pa.float32())
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        column = Column(tuple(map(_view, _few_chunks(values))), is_text=False)
+        if pa.types.is_floating(kind):
+            _refuse_extremes(name, values, column)
+        return column
+    if pa.types.is_dictionary(kind):
+        return Column(tuple(map(_view_texts, _few_chunks(values.unify_dictionaries()))), True)
+    if _is_string(kind) and values.null_count < len(values):
+        return Column(tuple(map(Strings, _few_chunks(values))), is_text=True)
+    read = read_column(name, values)
+    return Column((Loaded(read),), is_text(read))
+
+
+def _is_string(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _few_chunks(values: Any) -> list[Any]:
+    """The chunks that have rows; one if they are so small that visiting each would cost more."""
+    chunks = [chunk for chunk in values.chunks if len(chunk)]
+    if len(chunks) > 1 and len(values) < SMALLEST_PIECE * len(chunks):
+        whole = values.combine_chunks()  # still in chunks where one would be too long for Arrow
+        chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+    return chunks
+
+
+def _view(chunk: Any, texts: NDArray[Any] | None = None) -> Fixed:
+    bits, data = chunk.buffers()[:2]
+    values = np.frombuffer(data, dtype=chunk.type.to_pandas_dtype())
+    valid = np.frombuffer(bits, dtype=np.uint8) if chunk.null_count else None
+    return Fixed(values[chunk.offset : chunk.offset + len(chunk)], valid, chunk.offset, texts)
+
+
+def _view_texts(chunk: Any) -> Fixed:
+    texts = [None if is_missing(text) else str(text) for text in chunk.dictionary.to_pylist()]
+    return _view(chunk.indices, np.array([*texts, None], dtype=object))
+
+
+def _refuse_extremes(name: str, values: Any, column: Column) -> None:
+    lowest, highest = (bound.as_py() for bound in pc.min_max(values).values())
+    if lowest is None or not max(highest, -lowest) > FLOAT32_MAX:
+        return
+    for number, block in enumerate(column.blocks()):
+        refuse_extremes((name,), block[:, None], first_row=number * BLOCK)

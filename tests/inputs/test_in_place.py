@@ -1,0 +1,256 @@
+"""Rows that are read where they lie are those that reading the whole table gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.core.segment import Matrix
+from driftquilt.errors import InputError
+from driftquilt.inputs import arrow, in_place
+from driftquilt.inputs.arrow import read_in_place
+from driftquilt.inputs.encoded import EncodedRows
+from driftquilt.inputs.encoder import Encoder
+from driftquilt.inputs.in_place import Fixed, Loaded, TableInPlace, stack_in_place
+from driftquilt.inputs.table import read_table
+
+N = 40
+RNG = np.random.default_rng(0)
+
+
+def gaps(values: list[Any]) -> list[Any]:
+    return [None if row % 7 == 3 else value for row, value in enumerate(values)]
+
+
+numbers = RNG.normal(size=N).tolist()
+words = [("Oslo", "Rome", "Bonn")[k] for k in RNG.integers(3, size=N)]
+COLUMNS = {
+    "float32": pa.array(numbers, pa.float32()),
+    "float64 with gaps": pa.array(gaps(numbers)),
+    "float with NaN": pa.array([float("nan") if i % 5 == 0 else x for i, x in enumerate(numbers)]),
+    "float16": pa.array(gaps([round(x, 1) for x in numbers]), pa.float16()),
+    "int64": pa.array([2**60 + int(x * 1e3) for x in numbers]),
+    "int8 with gaps": pa.array(gaps([int(x) for x in numbers]), pa.int8()),
+    "uint64": pa.array(gaps([2**63 + int(abs(x) * 1e3) for x in numbers]), pa.uint64()),
+    "bool": pa.array(gaps([x > 0 for x in numbers])),
+    "decimal": pa.array(gaps([Decimal(f"{x:.2f}") for x in numbers])),
+    "text": pa.array(gaps(words)),
+    "large text": pa.array(words, pa.large_string()),
+    "text view": pa.array(gaps(words), pa.string_view()),
+    "coded": pa.array(gaps(words)).dictionary_encode(),
+    "coded numbers": pa.array(gaps([int(x * 2) for x in numbers])).dictionary_encode(),
+}
+#: The same rows in one chunk, in several, and as a part of more rows.
+LAYOUTS = {
+    "whole": pa.table(COLUMNS),
+    "chunks": pa.concat_tables(
+        [pa.table(COLUMNS)[:11], pa.table(COLUMNS)[11:11], pa.table(COLUMNS)[11:]]
+    ),
+    "slice": pa.concat_tables([pa.table(COLUMNS)[-5:], pa.table(COLUMNS)]).combine_chunks()[5:],
+}
+
+
+@pytest.fixture(autouse=True)
+def _keep_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that small tables have pieces as large ones do."""
+    monkeypatch.setattr(arrow, "SMALLEST_PIECE", 1)
+    monkeypatch.setattr(in_place, "SMALLEST_PIECE", 1)
+
+
+def both(table: Any) -> tuple[EncodedRows, np.ndarray[Any, Any]]:
+    """The same rows, not encoded yet and encoded."""
+    lazy, read = read_in_place(table), read_table(table)
+    encoder = Encoder.fit(read)
+    assert Encoder.fit(lazy) == encoder
+    return EncodedRows.of(encoder, lazy), encoder.transform(read)
+
+
+def same_rows(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> bool:
+    return found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+
+
+picks = st.one_of(
+    st.slices(N),
+    st.lists(st.booleans(), min_size=N, max_size=N).map(np.array),
+    st.lists(st.integers(-N, N - 1), max_size=60).map(lambda rows: np.array(rows, dtype=np.intp)),
+    st.lists(st.integers(0, N - 1), max_size=60).map(sorted),
+    st.integers(-N, N - 1),
+)
+
+
+@pytest.mark.parametrize("table", LAYOUTS.values(), ids=LAYOUTS.keys())
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_column_read_in_place_is_the_column_that_is_loaded(table: Any, name: str) -> None:
+    table = table.select([name])
+    lazy, loaded = read_in_place(table), read_table(table)
+    for rows in (slice(0, N), slice(3, 17), slice(5, 5), np.array([39, 0, 12, 12]), np.arange(0)):
+        [found], [expected] = lazy.take(rows).columns, loaded.columns
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected[rows])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_indexing_gives_what_indexing_the_real_matrix_gives(layout: str) -> None:
+    lazy, real = both(LAYOUTS[layout])
+    assert isinstance(lazy, Matrix)
+    assert lazy.shape == real.shape
+    assert len(lazy) == len(real)
+    assert same_rows(np.asarray(lazy), real)
+
+    @given(picks, picks)
+    def holds(rows: Any, of_them: Any) -> None:
+        rows = np.array(rows, dtype=np.intp) if isinstance(rows, list) else rows
+        of_them = np.array(of_them, dtype=np.intp) if isinstance(of_them, list) else of_them
+        assert same_rows(lazy[rows], real[rows])
+        if isinstance(rows, int) or (isinstance(rows, np.ndarray) and rows.dtype == bool):
+            return
+        part, expected = lazy.part(rows), real[rows]
+        assert part.shape == expected.shape
+        assert same_rows(np.asarray(part), expected)
+        if isinstance(of_them, slice):
+            assert same_rows(part[of_them], expected[of_them])
+            assert same_rows(np.asarray(part.part(of_them)), expected[of_them])
+
+    holds()
+
+
+@pytest.mark.parametrize("rows", [[N], [-N - 1], [True], [0.5], [False] * (N + 1)], ids=str)
+def test_rows_that_are_not_there_are_refused_as_by_an_array(rows: Any) -> None:
+    for matrix in both(LAYOUTS["whole"]):
+        with pytest.raises(IndexError):
+            matrix[rows]
+
+
+def test_rows_are_never_had_without_a_copy() -> None:
+    lazy, real = both(LAYOUTS["whole"])
+    with pytest.raises(ValueError, match="without a copy"):
+        np.array(lazy, copy=False)
+    assert np.asarray(lazy, dtype=np.float64).dtype == np.float64
+    np.testing.assert_array_equal(np.asarray(lazy, dtype=np.float64), real)
+
+
+def test_rows_are_left_in_place_only_if_they_are_many_and_few_are_looked_at() -> None:
+    values = pa.table({"a": np.arange(2**21 + 1, dtype=np.float32)})
+    lazy = EncodedRows.of(Encoder.fit(read_in_place(values[:5])), read_in_place(values))
+    assert lazy.pays(4096)
+    assert not lazy.pays(None)
+    assert not lazy.pays(2**20)
+    assert not lazy.part(slice(0, 2**21)).pays(4096)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_picked_table_is_encoded_as_the_rows_picked(layout: str) -> None:
+    mask = np.arange(N) % 3 != 1
+    lazy = read_in_place(LAYOUTS[layout]).pick(mask)
+    loaded = read_table(LAYOUTS[layout]).take(mask)
+    encoder = Encoder.fit(loaded)
+    assert Encoder.fit(lazy) == encoder
+    assert same_rows(np.asarray(EncodedRows.of(encoder, lazy)), encoder.transform(loaded))
+    again = lazy.pick(np.arange(lazy.n_rows) % 2 == 0)
+    assert same_rows(
+        np.asarray(EncodedRows.of(encoder, again)), encoder.transform(loaded)[::2].copy()
+    )
+
+
+def test_numbers_are_seen_through_arrows_own_memory() -> None:
+    values = np.arange(5000, dtype=np.float32)
+    table = read_in_place(pa.table({"a": values, "b": pa.array(["x", "y"] * 2500)}))
+    [piece] = table.columns[0].pieces
+    assert isinstance(piece, Fixed)
+    assert np.shares_memory(piece.values, values)
+
+
+def test_many_small_chunks_become_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "SMALLEST_PIECE", 4096)
+    chunks = pa.chunked_array([[float(i)] for i in range(50)])
+    column = read_in_place(pa.table({"a": chunks, "b": chunks.dictionary_encode()})).columns
+    assert [len(part.pieces) for part in column] == [1, 1]
+    assert column[0].read(slice(0, 50)).tolist() == list(range(50))
+    assert column[1].read(np.array([7])).tolist() == ["7.0"]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": [1.0, float("inf")]},
+        {"a": [0.0, None, -1e300]},
+        {"a": pa.array([1.0, float("-inf"), None], pa.float32())},
+        {"a": pa.array([1.0, float("inf")], pa.float16())},
+        {"a": [1.0], "b": [dt.date(2024, 5, 1)]},
+        {"a": [b"x"]},
+        {"a": [[1]]},
+        {"a": [{"k": 1}]},
+        {"a": pa.array([None, 5], pa.duration("s"))},
+        {"a": [Decimal("1e39"), None]},
+        {"a": pa.array([], pa.int8())},
+        {},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_used_is_refused_as_when_it_is_loaded(columns: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as loading:
+        read_table(pa.table(columns))
+    with pytest.raises(InputError) as in_place_:
+        read_in_place(pa.table(columns))
+    assert str(in_place_.value) == str(loading.value)
+
+
+def test_columns_of_the_same_name_are_refused_as_when_they_are_loaded() -> None:
+    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
+    for read in (read_table, read_in_place):
+        with pytest.raises(InputError, match=r"columns of the same name.*'a' 2 times"):
+            read(table)
+
+
+def test_an_extreme_value_is_told_with_its_row_in_the_whole_table() -> None:
+    values = np.zeros(200_000)
+    values[[150_001, 170_000]] = np.inf
+    with pytest.raises(InputError, match="column 'a', row 150001 holds inf"):
+        read_in_place(pa.table({"a": pa.chunked_array([values[:90_000], values[90_000:]])}))
+
+
+@pytest.mark.parametrize(
+    "values", [[None, None], pa.array([None, None], pa.string()), [float("nan")] * 2]
+)
+def test_a_column_without_a_value_is_refused_at_fit(values: Any) -> None:
+    table = pa.table({"a": [1, 2], "b": values})
+    with pytest.raises(InputError, match="column 'b' has no value in any of the 2 rows; drop it"):
+        Encoder.fit(read_in_place(table))
+
+
+def rows(**columns: Any) -> TableInPlace:
+    return read_in_place(pa.table(columns))
+
+
+def test_stacked_tables_are_read_as_one_by_name_and_whatever_the_type() -> None:
+    stacked = stack_in_place(
+        rows(a=[1, 2], b=["x", None]), rows(b=pa.array(["y"]).dictionary_encode(), a=[0.5])
+    )
+    assert stacked is not None
+    assert stacked.names == ("a", "b")
+    table = stacked.take(np.array([2, 0, 1]))
+    assert table.columns[0].tolist() == [0.5, 1, 2]
+    assert table.columns[1].tolist() == ["y", "x", None]
+    assert stack_in_place(rows(a=[1]), rows(a=["x"])) is None
+    with pytest.raises(InputError, match=r"the rows before have not: \['c'\]"):
+        stack_in_place(rows(a=[1]), rows(a=[1], c=[1]))
+
+
+def test_small_batches_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_place, "SMALLEST_PIECE", 10)
+    table = rows(a=[0.0])
+    for number in range(1, 35):
+        stacked = stack_in_place(table, rows(a=[float(number)]))
+        assert stacked is not None
+        table = stacked
+    pieces = table.columns[0].pieces
+    assert [len(piece) for piece in pieces] == [10, 10, 10, 5]
+    assert all(isinstance(piece, Loaded) for piece in pieces)
+    assert table.load().columns[0].tolist() == list(range(35))
