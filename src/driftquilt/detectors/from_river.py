@@ -1,0 +1,172 @@
+"""river's detectors behind our contract, each by a short name.
+
+All of them watch errors. What they find, and their settings here:
+
+    adwin         a window that is cut where its older and newer means differ; looks both ways,
+                  so it also fires when errors become rarer
+    ddm           errors above the lowest level so far by three deviations
+    eddm          errors that come closer together; noisy, fires often without a reason
+    hddm_a        the mean of all errors so far against its lowest, by Hoeffding's bound
+    hddm_w        the same with a mean that forgets: often sooner, and more often for nothing
+    kswin         the newest errors against a sample of those before, by a Kolmogorov-Smirnov
+                  test at every row, which makes it slow; looks both ways
+    page_hinkley  how far errors have run above their mean
+
+They are river's own defaults but for one: river's Page-Hinkley test is set for values of any
+size and fires in both directions. Here it looks for rises alone, allows for 0.02 in the rate of
+errors and fires at a sum of 30, which a rise by 0.3 makes in about a hundred rows.
+
+A river object may be given in place of a name: its settings and what it has seen are taken over,
+and it is left alone afterwards. KSWIN draws samples; without a seed it gets one, which
+`settings()` then names, so that it can be made again.
+
+>>> detector = RiverDetector("adwin", delta=0.01)
+>>> for row in range(400):
+...     detector.update(row >= 200)
+...     if detector.drift_detected:
+...         break
+>>> row
+223
+>>> detector.fresh().settings()["delta"]
+0.01
+"""
+
+from __future__ import annotations
+
+import secrets
+from functools import cache
+from typing import Any, Self
+
+from driftquilt.detectors.base import Watched
+from driftquilt.detectors.fields import FLAG, check_settings, choice, count, number
+from driftquilt.detectors.river_state import fields_of, fill, write_out
+from driftquilt.detectors.values import check_error
+from driftquilt.errors import InputError
+
+__all__ = ["RIVER_KINDS", "RiverDetector", "kind_of"]
+
+_INNER = number(0, 1, "a number between 0 and 1", inner=True)
+_SHARE = number(0, 1, "a number from 0 to 1")
+_AMOUNT = number(0, 1e9, "a number from 0 to 1e9")
+_COUNT = count(1, 2**31 - 1)
+_HDDM = {"drift_confidence": _INNER, "warning_confidence": _INNER, "two_sided_test": FLAG}
+
+_SETTINGS = {
+    "adwin": {
+        "delta": _INNER,
+        "clock": _COUNT,
+        "max_buckets": count(2, 1000),
+        "min_window_length": _COUNT,
+        "grace_period": _COUNT,
+    },
+    "ddm": {"warm_start": _COUNT, "warning_threshold": _AMOUNT, "drift_threshold": _AMOUNT},
+    "eddm": {"warm_start": _COUNT, "alpha": _SHARE, "beta": _SHARE},
+    "hddm_a": _HDDM,
+    "hddm_w": {**_HDDM, "lambda_val": _INNER},
+    "kswin": {
+        "alpha": _INNER,
+        "window_size": count(2, 100_000),
+        "stat_size": count(1, 50_000),
+        "seed": count(0, 2**32 - 1),
+    },
+    "page_hinkley": {
+        "min_instances": _COUNT,
+        "delta": _AMOUNT,
+        "threshold": _AMOUNT,
+        "alpha": _SHARE,
+        "mode": choice("up", "down", "both"),
+    },
+}
+
+RIVER_KINDS = tuple(_SETTINGS)
+
+#: Where we differ from river's own defaults.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "page_hinkley": {"delta": 0.02, "threshold": 30.0, "mode": "up"}
+}
+
+
+@cache
+def _classes() -> dict[str, Any]:
+    from river.drift import ADWIN, KSWIN, PageHinkley  # noqa: PLC0415
+    from river.drift.binary import DDM, EDDM, HDDMA, HDDMW  # noqa: PLC0415
+
+    classes = (ADWIN, DDM, EDDM, HDDMA, HDDMW, KSWIN, PageHinkley)
+    return dict(zip(RIVER_KINDS, classes, strict=True))
+
+
+def kind_of(thing: Any) -> str | None:
+    """The name of a river detector that is known here, else None."""
+    if not type(thing).__module__.startswith("river."):
+        return None  # without importing river to find out
+    return next((kind for kind, cls in _classes().items() if type(thing) is cls), None)
+
+
+class RiverDetector:
+    """One of river's detectors, by its short name; the rest are its settings."""
+
+    watches: Watched = "error"
+
+    def __init__(self, kind: str, **settings: Any) -> None:
+        if kind not in _SETTINGS:
+            raise InputError(
+                f"river's detectors are {', '.join(RIVER_KINDS)} here, but got {kind!r}"
+            )
+        given = check_settings(kind, settings, _SETTINGS[kind])
+        if kind == "kswin":
+            given.setdefault("seed", secrets.randbits(32))
+        self.kind = kind
+        self._river = _make(kind, {**_DEFAULTS.get(kind, {}), **given})
+        self._settings = {name: getattr(self._river, name) for name in _SETTINGS[kind]}
+        self._fields = fields_of(kind, self._settings)
+
+    @classmethod
+    def wrap(cls, detector: Any) -> Self:
+        """A river detector with its settings and all that it has seen."""
+        kind = kind_of(detector)
+        if kind is None:
+            raise InputError(f"{type(detector).__name__} is none of river's known detectors")
+        settings = {name: getattr(detector, name) for name in _SETTINGS[kind]}
+        own = cls(kind, **{name: value for name, value in settings.items() if value is not None})
+        try:
+            own.restore(write_out(detector, own._fields))
+        except InputError as error:
+            raise InputError(
+                f"this {type(detector).__name__} cannot be taken over; give one that has seen "
+                f"nothing, or errors of 0 and 1 alone ({error})"
+            ) from error
+        return own
+
+    @property
+    def drift_detected(self) -> bool:
+        return bool(self._river.drift_detected)
+
+    def update(self, value: Any) -> None:
+        self._river.update(check_error(value))
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self._settings}
+
+    def state(self) -> dict[str, Any]:
+        return write_out(self._river, self._fields)
+
+    def restore(self, state: dict[str, Any] | None) -> None:
+        river = _make(self.kind, self._settings)
+        fill(river, self.kind, state, self._fields)
+        self._river = river
+
+    def fresh(self) -> Self:
+        return type(self)(self.kind, **self._settings)
+
+
+def _make(kind: str, settings: dict[str, Any]) -> Any:
+    try:
+        detector = _classes()[kind](**settings)
+    except ValueError as error:
+        raise InputError(f"river refused the settings of {kind!r}: {error}") from error
+    if kind == "kswin" and 2 * detector.stat_size > detector.window_size:
+        raise InputError(
+            f"stat_size of the detector 'kswin' is {detector.stat_size}; it takes at most half of "
+            f"window_size, which is {detector.window_size}"
+        )
+    return detector

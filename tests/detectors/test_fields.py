@@ -1,0 +1,101 @@
+"""Fields write plain JSON that reads back the same, and refuse everything else."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from driftquilt.detectors.fields import FLAG, LEVEL, choice, count, number, optional, rows
+from driftquilt.detectors.values import check_error, check_row
+from driftquilt.errors import InputError
+
+FLOAT32 = st.floats(allow_nan=False, allow_infinity=False, width=32)
+SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=6)
+
+
+@given(X=arrays(np.float32, SHAPES, elements=FLOAT32))
+def test_rows_come_back_to_the_bit(X: Any) -> None:
+    field = rows(6)
+    plain = json.loads(json.dumps(field.write(X)))
+    assert field.accepts(plain)
+    back = field.read(plain)
+    assert back.dtype == np.float32
+    assert back.shape == X.shape
+    assert back.tobytes() == X.tobytes()
+    assert not rows(len(X) - 1).accepts(plain)
+
+
+@given(value=st.floats(allow_nan=False))
+def test_a_level_comes_back_even_if_it_is_infinite(value: float) -> None:
+    plain = json.loads(json.dumps(LEVEL.write(value), allow_nan=False))
+    assert LEVEL.accepts(plain)
+    assert LEVEL.read(plain) == value
+
+
+@pytest.mark.parametrize("value", [math.nan, "nan", "1", None, True, 10**400, [], {}])
+def test_what_is_no_level_is_refused(value: Any) -> None:
+    assert not LEVEL.accepts(value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, "1", None, True, 10**400, [], {}, -0.1, 1.1])
+def test_what_is_no_share_is_refused(value: Any) -> None:
+    assert not number(0, 1, "a share").accepts(value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1.5, "1", None, True, 2**60, -1, 10**400])
+def test_what_is_no_count_is_refused(value: Any) -> None:
+    assert not count().accepts(value)
+
+
+@pytest.mark.parametrize("value", [0, 3, 3.0, np.int64(3), np.float64(3)])
+def test_a_whole_number_is_a_count_whatever_its_type(value: Any) -> None:
+    assert count().accepts(value)
+    assert type(count().write(value)) is int
+
+
+def test_bounds_may_be_left_out() -> None:
+    inner = number(0, 1, "a number between 0 and 1", inner=True)
+    assert not inner.accepts(0)
+    assert not inner.accepts(1)
+    assert inner.accepts(0.5)
+
+
+def test_words_flags_and_nothing() -> None:
+    assert choice("up", "down").accepts("up")
+    assert not choice("up", "down").accepts(["up"])
+    assert FLAG.accepts(True)
+    assert not FLAG.accepts(1)
+    assert optional(FLAG).accepts(None)
+    assert optional(FLAG).read(None) is None
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, np.True_, np.int8(1), np.float32(1)])
+def test_an_error_may_be_any_kind_of_one(value: Any) -> None:
+    assert check_error(value) == 1.0
+    assert type(check_error(value)) is float
+
+
+@pytest.mark.parametrize("value", ["1", None, 0.5, -1, 2, math.nan, [1], np.array([1.0])])
+def test_what_is_no_error_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="watches errors and got"):
+        check_error(value)
+
+
+def test_a_row_that_cannot_be_used_is_refused_with_the_reason() -> None:
+    with pytest.raises(InputError, match="number 1 of the row is nan"):
+        check_row([0.0, math.nan], None)
+    with pytest.raises(InputError, match=r"number 0 of the row is 1e\+300"):
+        check_row([1e300, 0.0], None)
+    with pytest.raises(InputError, match="the row has 2 numbers, those before had 3"):
+        check_row([1.0, 2.0], 3)
+    with pytest.raises(InputError, match="give one row as a vector of numbers"):
+        check_row(["a", "b"], None)
+    with pytest.raises(InputError, match="no row of numbers"):
+        check_row([1.0, [2.0, 3.0]], None)
