@@ -1,12 +1,13 @@
 """Every error driftquilt raises on purpose, as one tree.
 
 A message says what was found, where, and what to do. The built-in bases (`ValueError`,
-`ImportError`) let code that knows nothing of driftquilt catch them too.
+`OSError`, `ImportError`) let code that knows nothing of driftquilt catch them too.
 
     DriftquiltError
     ├── InputError         the caller's rows, labels, segments or settings
     ├── LearnerError       a learner that cannot do what Quilt asks of it
     ├── ModelFileError     a model file that is damaged or not ours
+    ├── StoreError         a store that is damaged, in use, full, or not ours
     └── MissingExtraError  an optional dependency that is not installed
 """
 
@@ -18,6 +19,7 @@ __all__ = [
     "LearnerError",
     "MissingExtraError",
     "ModelFileError",
+    "StoreError",
 ]
 
 
@@ -35,6 +37,10 @@ class LearnerError(DriftquiltError, ValueError):
 
 class ModelFileError(DriftquiltError, ValueError):
     """A model file that is damaged, foreign, or from a newer version."""
+
+
+class StoreError(DriftquiltError, OSError):
+    """A store that is damaged, in use elsewhere, on a disk in trouble, or not ours."""
 
 
 class MissingExtraError(DriftquiltError, ImportError):

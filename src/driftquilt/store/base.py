@@ -1,0 +1,219 @@
+"""A store keeps the rows of an endless stream, and loses none that it has acknowledged.
+
+Rows arrive in batches and form the open segment. `seal` makes a segment of them that never
+changes again. Beside the rows a store keeps models, as bytes, and a small JSON state; all of
+it moves together:
+
+    append(batch, state)  rows and state become durable in one step, or neither does
+    seal(name, state)     the open rows become a segment and the state moves, or neither
+    put_model(..., state) the same for a model
+
+So a position in a source, kept in the state, always belongs to exactly the rows that are there.
+
+Promises of every store:
+
+- Rows come back exactly once and in order, with the values they had.
+- A caller's mistake is an `InputError` and leaves the store as it was; trouble with the disk is
+  a `StoreError`. Damaged data is an error, never a value.
+- Numbers of segments and models are never given twice, even after `drop`.
+- Every method may be called from any thread.
+
+A store knows nothing of models, detectors or learning.
+
+>>> SealedSegment(number=3, name="may", n_rows=500, n_bytes=24_000)
+SealedSegment(number=3, name='may', n_rows=500, n_bytes=24000, used=0.0, sha256='')
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from driftquilt.errors import InputError
+
+__all__ = [
+    "SealedSegment",
+    "SegmentName",
+    "State",
+    "Store",
+    "StoredModel",
+    "expect_rows",
+    "find",
+    "name_to_json",
+    "record_to_json",
+    "state_to_json",
+    "use_to_float",
+]
+
+SegmentName: TypeAlias = str | int | float | None
+State: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
+
+_MANY = 20  # numbers are not listed any more
+
+
+@dataclass(frozen=True)
+class SealedSegment:
+    """What is known of a segment without reading it; `used` is whatever `mark_used` said."""
+
+    number: int
+    name: SegmentName
+    n_rows: int
+    n_bytes: int
+    used: float = 0.0
+    sha256: str = ""  # of its file; empty in memory
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What is known of a model without reading it."""
+
+    number: int
+    n_bytes: int
+    record: dict[str, Any] = field(hash=False)
+    sha256: str = ""  # of its file; empty in memory
+
+
+class Store(Protocol):
+    """The contract; the module says what it promises.
+
+    `state` arguments are JSON values by key; the given keys replace those kept, others stay.
+    """
+
+    @property
+    def n_appended(self) -> int:
+        """Rows taken in the life of the store, dropped ones too."""
+
+    @property
+    def n_durable(self) -> int:
+        """Those of them that are safe now: after `flush`, all."""
+
+    @property
+    def n_open(self) -> int:
+        """Rows of the open segment."""
+
+    @property
+    def segments(self) -> tuple[SealedSegment, ...]:
+        """The sealed segments, oldest first."""
+
+    @property
+    def models(self) -> tuple[StoredModel, ...]:
+        """The models, oldest first."""
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A copy of the state, with everything that was given so far."""
+
+    def append(self, batch: pa.RecordBatch, state: State | None = None) -> int:
+        """Take rows into the open segment; returns `n_appended`.
+
+        Columns may appear, vanish, and go from integers to floats. One that goes from numbers
+        to text or back is an `InputError`, whichever segment held it before.
+        """
+
+    def flush(self) -> int:
+        """Make everything durable now; returns `n_durable`."""
+
+    def seal(self, name: SegmentName = None, state: State | None = None) -> SealedSegment:
+        """Make a segment of the open rows; an `InputError` if there are none."""
+
+    def open_rows(self) -> pa.Table:
+        """The rows of the open segment: every column it has had, null where a batch had none."""
+
+    def read(self, number: int) -> pa.Table:
+        """The rows of a sealed segment."""
+
+    def mark_used(self, uses: Mapping[int, float]) -> None:
+        """Set how much segments were used of late; those not named keep what they had."""
+
+    def drop(self, number: int) -> None:
+        """Forget a sealed segment for good."""
+
+    def put_model(
+        self, tensors: bytes, record: Mapping[str, Any], state: State | None = None
+    ) -> int:
+        """Keep a model, safetensors bytes and a JSON record; returns its number."""
+
+    def model(self, number: int) -> tuple[bytes, dict[str, Any]]:
+        """Bytes and record of a model."""
+
+    def drop_model(self, number: int) -> None:
+        """Forget a model for good."""
+
+    def write_state(self, state: State) -> None:
+        """Replace some keys of the state, durably."""
+
+    def close(self) -> None:
+        """Make everything durable and let go; closing twice is fine."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def state_to_json(state: State | None) -> dict[str, str]:
+    """One JSON text per key.
+
+    >>> state_to_json({"position": 7, "detector": {"mean": 0.5}})
+    {'position': '7', 'detector': '{"mean": 0.5}'}
+    """
+    given = {} if state is None else state
+    wrong = next((key for key in given if not isinstance(key, str)), None)
+    if wrong is not None:
+        raise InputError(f"the state has the key {wrong!r}; keys are strings")
+    return {key: _to_json(value, f"state[{key!r}]") for key, value in given.items()}
+
+
+def record_to_json(record: Mapping[str, Any]) -> str:
+    """The record of a model as one JSON text."""
+    return _to_json(dict(record), "the record of the model")
+
+
+def name_to_json(name: SegmentName) -> str:
+    """The name of a segment as JSON."""
+    if name is not None and type(name) not in (str, int, float):
+        raise InputError(
+            f"a segment cannot be called {name!r} ({type(name).__name__}); give a string, an int, "
+            "a float or None"
+        )
+    return json.dumps(name)
+
+
+def use_to_float(used: float) -> float:
+    """A finite float; SQLite keeps no NaN."""
+    if isinstance(used, bool) or not isinstance(used, int | float) or not math.isfinite(used):
+        raise InputError(f"a segment cannot be used {used!r} times; give a finite number")
+    return float(used)
+
+
+def expect_rows(n_open: int) -> None:
+    """Refuse to seal nothing."""
+    if not n_open:
+        raise InputError("there are no open rows to seal; append some first")
+
+
+def find(kept: Mapping[int, T], number: int, what: str) -> T:
+    """The segment or model of that number; `InputError` if there is none."""
+    if number not in kept:
+        numbers = [*kept]
+        there = f"there are {numbers}" if len(numbers) < _MANY else f"there are {len(numbers)}"
+        raise InputError(f"there is no {what} {number!r} in the store; {there}")
+    return kept[number]
+
+
+def _to_json(value: Any, what: str) -> str:
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{what} cannot be kept as JSON: {error}; give plain values") from error

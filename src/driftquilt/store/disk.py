@@ -1,0 +1,283 @@
+"""A store in a folder, which a kill or a power cut at any moment does not harm.
+
+What is open lives in a SQLite database and becomes durable by its commits; what is sealed lives
+in Arrow files that are complete before the database speaks of them (`folder`, `manifest` and
+`files` say how). A crash leaves at most a file that nobody knows, and opening removes it.
+
+A commit waits for the disk. With `commit_rows` above 1 appends are gathered and committed
+together, when so many rows wait or the oldest has waited for `commit_delay` seconds; until then
+they are taken (`n_appended`) but not safe (`n_durable`). `flush`, `seal` and everything else that
+writes commits them first.
+
+After a commit that failed nothing is acknowledged any more: every call raises `StoreError`
+until the store is opened again, with all that was durable. The database keeps the size of the
+largest open segment so far; sealing frees its pages for the next one.
+
+>>> import pyarrow as pa, tempfile
+>>> folder = Path(tempfile.mkdtemp()) / "state"
+>>> with DiskStore(folder) as store:
+...     store.append(pa.record_batch({"x": [0.5, 1.5], "label": [0, 1]}), {"position": 2})
+2
+>>> with DiskStore(folder) as store:                      # after a crash it is the same
+...     store.n_open, store.state, store.seal("may").n_rows
+(2, {'position': 2}, 2)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from driftquilt.errors import InputError, StoreError
+from driftquilt.store.base import (
+    SealedSegment,
+    SegmentName,
+    State,
+    StoredModel,
+    expect_rows,
+    find,
+    name_to_json,
+    record_to_json,
+    state_to_json,
+    use_to_float,
+)
+from driftquilt.store.files import DISK, Disk, Sink, reading, translated, trouble, write_file
+from driftquilt.store.folder import (
+    MANIFEST,
+    make_folders,
+    model_path,
+    remove_leftovers,
+    segment_path,
+    take_hold,
+)
+from driftquilt.store.intake import Intake
+from driftquilt.store.journal import Journal, Pace
+from driftquilt.store.manifest import Manifest
+from driftquilt.store.sealed import read_model_file, read_segment_file
+
+__all__ = ["DiskStore"]
+
+
+class DiskStore:
+    """`Store` in a folder; one that is missing or empty becomes a new store."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        commit_rows: int = 1,
+        commit_delay: float = 0.0,
+        disk: Disk = DISK,
+    ) -> None:
+        pace = Pace(commit_rows, commit_delay)
+        self.path = Path(path)
+        self._disk = disk
+        self._pid = os.getpid()
+        self._closed = False
+        self._checked: set[int] = set()  # segments whose checksum was right
+        with translated(self.path, "opening"), contextlib.ExitStack() as undo:
+            self._hold = take_hold(disk, self.path)
+            undo.callback(self._hold.release)
+            make_folders(disk, self.path)
+            database = self.path / MANIFEST
+            with reading(database):
+                self._manifest = Manifest(disk.connect(database), database)
+                undo.callback(self._manifest.close)
+                self._hold.guards = self._manifest
+                self._kept = self._manifest.contents()
+            remove_leftovers(disk, self.path, self._kept.segments, self._kept.models)
+            undo.pop_all()
+        self._intake = Intake(self._kept.layouts)
+        self._journal = Journal(self._manifest, self._kept, self.path, pace)
+
+    @property
+    def n_appended(self) -> int:
+        return self._kept.n_appended
+
+    @property
+    def n_durable(self) -> int:
+        return self._journal.n_durable
+
+    @property
+    def n_open(self) -> int:
+        return self._kept.n_appended - self._kept.n_sealed
+
+    @property
+    def segments(self) -> tuple[SealedSegment, ...]:
+        with self._working("listing segments"):
+            return tuple(self._kept.segments.values())
+
+    @property
+    def models(self) -> tuple[StoredModel, ...]:
+        with self._working("listing models"):
+            return tuple(self._kept.models.values())
+
+    @property
+    def state(self) -> dict[str, Any]:
+        with self._working("reading the state"):
+            return {key: json.loads(text) for key, text in self._kept.state.items()}
+
+    def append(self, batch: pa.RecordBatch, state: State | None = None) -> int:
+        texts = state_to_json(state)
+        with self._working("appending"):
+            pieces, layout = self._intake.take(batch, self.n_appended)
+            self._journal.add(pieces, layout, texts)
+            return self.n_appended
+
+    def flush(self) -> int:
+        with self._working("committing"):
+            self._journal.commit()
+            return self.n_durable
+
+    def seal(self, name: SegmentName = None, state: State | None = None) -> SealedSegment:
+        name_to_json(name)
+        texts = state_to_json(state)
+        with self._working("sealing a segment"):
+            expect_rows(self.n_open)
+            self._journal.commit()
+            number = self._kept.n_segments + 1
+            path = segment_path(self.path, number)
+            n_bytes, sha256 = write_file(self._disk, path, self._write_open_rows)
+            segment = SealedSegment(number, name, self.n_open, n_bytes, sha256=sha256)
+            with self._journal.transaction(texts):
+                self._manifest.seal(segment, self._intake.columns, self.n_appended)
+            self._kept.segments[number] = segment
+            self._intake = self._intake.after_seal()
+            self._kept.n_segments, self._kept.n_sealed = number, self.n_appended
+            return segment
+
+    def open_rows(self) -> pa.Table:
+        with self._working("reading the open rows"):
+            self._journal.commit()
+            with reading(self.path / MANIFEST):
+                return self._intake.table(self._manifest.pieces(), self._kept.n_sealed)
+
+    def read(self, number: int) -> pa.Table:
+        """The rows, mapped from the file; its checksum is looked at once."""
+        with self._working("reading a segment"):
+            segment = find(self._kept.segments, number, "segment")
+            checked = number in self._checked
+        path = segment_path(self.path, number)
+        with translated(self.path, "reading a segment"):
+            table = read_segment_file(path, segment, check=not checked)
+        self._checked.add(number)
+        return table
+
+    def mark_used(self, uses: Mapping[int, float]) -> None:
+        with self._working("marking segments as used"):
+            marked = {
+                number: replace(
+                    find(self._kept.segments, number, "segment"), used=use_to_float(used)
+                )
+                for number, used in uses.items()
+            }
+            with self._journal.transaction({}):
+                for segment in marked.values():
+                    self._manifest.set_segment(segment)
+            self._kept.segments.update(marked)
+
+    def drop(self, number: int) -> None:
+        with self._working("dropping a segment"):
+            find(self._kept.segments, number, "segment")
+            with self._journal.transaction({}):
+                self._manifest.drop_segment(number)
+            del self._kept.segments[number]
+            self._disk.remove(segment_path(self.path, number))
+
+    def put_model(
+        self, tensors: bytes, record: Mapping[str, Any], state: State | None = None
+    ) -> int:
+        kept, texts = json.loads(record_to_json(record)), state_to_json(state)
+        with self._working("keeping a model"):
+            number = self._kept.n_models + 1
+            path = model_path(self.path, number)
+            n_bytes, sha256 = write_file(self._disk, path, lambda sink: sink.write(tensors))
+            model = StoredModel(number, n_bytes, kept, sha256)
+            with self._journal.transaction(texts):
+                self._manifest.add_model(model)
+            self._kept.models[number], self._kept.n_models = model, number
+            return number
+
+    def model(self, number: int) -> tuple[bytes, dict[str, Any]]:
+        with self._working("reading a model"):
+            model = find(self._kept.models, number, "model")
+            tensors = read_model_file(model_path(self.path, number), model)
+            return tensors, json.loads(record_to_json(model.record))
+
+    def drop_model(self, number: int) -> None:
+        with self._working("dropping a model"):
+            find(self._kept.models, number, "model")
+            with self._journal.transaction({}):
+                self._manifest.drop_model(number)
+            del self._kept.models[number]
+            self._disk.remove(model_path(self.path, number))
+
+    def write_state(self, state: State) -> None:
+        texts = state_to_json(state)
+        with self._working("writing the state"):
+            self._journal.add([], None, texts)
+            self._journal.commit()
+
+    def close(self) -> None:
+        """Commit what waits and let the folder go, even if the commit fails."""
+        if os.getpid() != self._pid:  # forked: nothing of it is ours
+            return
+        with self._journal.lock, translated(self.path, "closing"):
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._journal.close()
+            finally:
+                try:
+                    self._manifest.close()
+                finally:
+                    self._hold.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _write_open_rows(self, sink: Sink) -> None:
+        schema = self._intake.schema
+        with reading(self.path / MANIFEST), pa.ipc.new_file(sink, schema) as writer:
+            for batch in self._intake.rows(self._manifest.pieces(), self._kept.n_sealed):
+                writer.write_batch(batch)
+
+    @contextlib.contextmanager
+    def _working(self, doing: str) -> Iterator[None]:
+        """Alone, on a store that is open and sound, with errors that say what failed."""
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"the store {self.path} was opened by process {self._pid}; one that was forked "
+                "from it cannot use it, so open it there after it is closed here"
+            )
+        with self._journal.lock:
+            if self._closed:
+                raise StoreError(f"the store {self.path} is closed; open it again")
+            self._journal.expect_sound()
+            try:
+                yield
+            except (StoreError, InputError):
+                raise
+            except (sqlite3.Error, OSError) as error:
+                raise trouble(self.path, doing, error) from error
+            except BaseException as error:  # Ctrl-C: memory and disk may be out of step
+                self._journal.fail(trouble(self.path, doing, error))
+                raise

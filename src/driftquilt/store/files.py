@@ -1,0 +1,203 @@
+"""Files that are whole or not there, and the only door through which the store touches a disk.
+
+A new file is written under a temporary name, synced, renamed, and its folder is synced: when
+`write_file` returns, the file survives a power cut; until then nobody sees it. Files are named
+by number, so no name from a caller ever becomes part of a path.
+
+`Disk` is everything that the store asks of the machine: the database connection and six steps
+on files. What stands in its place in the tests forgets whatever was not synced.
+
+>>> import tempfile
+>>> folder = Path(tempfile.mkdtemp())
+>>> n_bytes, sha256 = write_file(DISK, folder / "000001.arrow", lambda sink: sink.write(b"rows"))
+>>> n_bytes, sha256[:8], [path.name for path in folder.iterdir()]
+(4, 'bc51e9e6', ['000001.arrow'])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import io
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from driftquilt.errors import StoreError
+
+__all__ = [
+    "DISK",
+    "Connection",
+    "Disk",
+    "NewFile",
+    "Sink",
+    "prepare",
+    "translated",
+    "trouble",
+    "write_file",
+]
+
+
+class Connection(Protocol):
+    """What the manifest needs of a database connection; errors are `sqlite3.Error`s."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Iterable[Any]: ...
+
+    def close(self) -> None: ...
+
+
+class NewFile:
+    """A file being written."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+
+    def write(self, data: bytes) -> int:
+        """Write all of `data`; a full disk may take only a part at a time."""
+        left = memoryview(data).cast("B")
+        while left:
+            left = left[self._file.write(left) :]
+        return memoryview(data).nbytes
+
+    def sync(self) -> None:
+        _sync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Disk:
+    """The machine's own disk."""
+
+    def connect(self, path: Path) -> Connection:
+        """The one connection that writes and checkpoints: WAL, and a sync at every commit."""
+        return open_sqlite(path)
+
+    def create(self, path: Path) -> NewFile:
+        return NewFile(path)
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.rename(new)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def make_folder(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+
+    def sync_folder(self, path: Path) -> None:
+        """Make the names in a folder durable."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+DISK = Disk()
+
+
+class Sink(io.RawIOBase):
+    """Passes bytes on to a new file, and counts and hashes them."""
+
+    def __init__(self, file: NewFile) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self.n_bytes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        n_bytes = self._file.write(data)
+        self._digest.update(data)
+        self.n_bytes += n_bytes
+        return n_bytes
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+
+def write_file(disk: Disk, path: Path, fill: Callable[[Sink], object]) -> tuple[int, str]:
+    """Write what `fill` gives to the sink, durably; returns its length and SHA-256."""
+    draft = path.with_name(f"{path.name}.tmp")
+    try:
+        file = disk.create(draft)
+        try:
+            sink = Sink(file)
+            fill(sink)
+            file.sync()
+        finally:
+            file.close()
+        disk.rename(draft, path)
+        disk.sync_folder(path.parent)
+    except BaseException:
+        with contextlib.suppress(OSError):  # if it stays, the next opening removes it
+            disk.remove(draft)
+        raise
+    return sink.n_bytes, sink.sha256
+
+
+def open_sqlite(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
+    """A connection of the standard library's, ready for the manifest."""
+    connection = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
+    try:
+        prepare(connection, synchronous)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def prepare(connection: Connection, synchronous: str = "FULL") -> None:
+    """Settings of the connection; exclusive, so that no second one can come in between."""
+    for setting in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", f"synchronous={synchronous}"):
+        list(connection.execute(f"PRAGMA {setting}"))
+    list(connection.execute("PRAGMA fullfsync=1"))  # macOS: a sync that reaches the platter
+
+
+def trouble(path: Path, doing: str, error: BaseException) -> StoreError:
+    """What the disk or the database said, as an error of ours."""
+    full = getattr(error, "errno", None) == errno.ENOSPC or "disk is full" in str(error)
+    damaged = isinstance(error, sqlite3.DatabaseError) and any(
+        sign in str(error) for sign in ("malformed", "not a database", "decode")
+    )
+    advice = "free some space" if full else "see to the disk and its permissions"
+    if damaged:
+        advice = "its database is damaged, restore the store from a copy"
+    return StoreError(
+        f"{doing} failed in the store {path}: {error!r}; {advice}, then open it again"
+    )
+
+
+@contextlib.contextmanager
+def translated(path: Path, doing: str) -> Iterator[None]:
+    """Errors of the disk and the database become `StoreError`s that say what failed."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except (sqlite3.Error, OSError) as error:
+        raise trouble(path, doing, error) from error
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Values that make no sense become a `StoreError`: the file they came from is damaged."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{path} is damaged: {error}; restore the store from a copy") from error
+
+
+def _sync(descriptor: int) -> None:
+    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync stops at the drive's cache
+    if full is None:
+        os.fsync(descriptor)
+    else:
+        fcntl.fcntl(descriptor, full)

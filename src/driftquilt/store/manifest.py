@@ -1,0 +1,204 @@
+"""The manifest: everything about a store that changes, in one SQLite database.
+
+    batches   the open segment's rows, as `batches.Piece`s: (last, layout, packed, crc, data)
+    layouts   their schemas by number; number 0 has every column of the segments sealed before
+    segments  (number, name, n_rows, n_bytes, used, sha256)
+    models    (number, n_bytes, record, sha256)
+    state     (key, value), JSON by key
+    counters  n_sealed (rows), n_segments, n_models: ever made, so that no number is used twice
+
+Every row has a CRC-32 of its values, because SQLite does not notice a bit that flips.
+
+A batch's key is the count of the stream's rows up to its end, so rows are counted by being
+there, and an append changes one page. What belongs together moves in one `transaction`.
+
+>>> import tempfile
+>>> from driftquilt.store.files import DISK
+>>> path = Path(tempfile.mkdtemp()) / "store.sqlite"
+>>> manifest = Manifest(DISK.connect(path), path)
+>>> with manifest.transaction():
+...     manifest.set_state({"position": "7"})
+>>> manifest.contents().state
+{'position': '7'}
+>>> manifest.close()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from driftquilt.errors import StoreError
+from driftquilt.store.base import SealedSegment, StoredModel, name_to_json, record_to_json
+from driftquilt.store.batches import Layout, Piece
+from driftquilt.store.files import Connection
+from driftquilt.store.folder import APPLICATION, not_ours
+
+__all__ = ["FORMAT", "Contents", "Manifest"]
+
+#: Raised when an older driftquilt can no longer read what this one writes.
+FORMAT = 1
+
+_TABLES = """
+CREATE TABLE batches (last INTEGER PRIMARY KEY, layout INTEGER NOT NULL, packed INTEGER NOT NULL,
+    crc INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE layouts (number INTEGER PRIMARY KEY, schema BLOB NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE segments (number INTEGER PRIMARY KEY, name TEXT NOT NULL, n_rows INTEGER NOT NULL,
+    n_bytes INTEGER NOT NULL, used REAL NOT NULL, sha256 TEXT NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE models (number INTEGER PRIMARY KEY, n_bytes INTEGER NOT NULL, record TEXT NOT NULL,
+    sha256 TEXT NOT NULL, crc INTEGER NOT NULL);
+CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL, crc INTEGER NOT NULL)
+    WITHOUT ROWID
+"""
+_COUNTERS = ("n_sealed", "n_segments", "n_models")
+
+
+@dataclass
+class Contents:
+    """What a store knows without reading rows."""
+
+    segments: dict[int, SealedSegment] = field(default_factory=dict)
+    models: dict[int, StoredModel] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)
+    layouts: dict[int, Layout] = field(default_factory=dict)
+    n_appended: int = 0
+    n_sealed: int = 0
+    n_segments: int = 0
+    n_models: int = 0
+
+
+class Manifest:
+    """All SQL of the store; a database without tables gets them."""
+
+    def __init__(self, connection: Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        try:
+            self._prepare()
+        except BaseException:
+            connection.close()
+            raise
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that the block writes becomes durable together, or nothing of it."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def add_piece(self, piece: Piece) -> None:
+        self._connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", piece)
+
+    def add_layout(self, layout: Layout) -> None:
+        self._put("layouts", layout.number, layout.schema.serialize().to_pybytes())
+
+    def set_state(self, texts: Mapping[str, str]) -> None:
+        for key, text in texts.items():
+            self._put("state", key, text)
+
+    def seal(self, segment: SealedSegment, columns: pa.Schema, n_sealed: int) -> None:
+        """Put a segment in the place of the open rows."""
+        for table in ("batches", "layouts"):
+            self._connection.execute(f"DELETE FROM {table}")  # noqa: S608
+        self.add_layout(Layout(0, columns))
+        self.set_segment(segment)
+        self._put("counters", "n_sealed", n_sealed)
+        self._put("counters", "n_segments", segment.number)
+
+    def set_segment(self, segment: SealedSegment) -> None:
+        number, name, *rest = astuple(segment)
+        self._put("segments", number, name_to_json(name), *rest)
+
+    def drop_segment(self, number: int) -> None:
+        self._connection.execute("DELETE FROM segments WHERE number = ?", (number,))
+
+    def add_model(self, model: StoredModel) -> None:
+        text = record_to_json(model.record)
+        self._put("models", model.number, model.n_bytes, text, model.sha256)
+        self._put("counters", "n_models", model.number)
+
+    def drop_model(self, number: int) -> None:
+        self._connection.execute("DELETE FROM models WHERE number = ?", (number,))
+
+    def pieces(self) -> Iterator[Piece]:
+        """The open rows, oldest first."""
+        for row in self._connection.execute("SELECT * FROM batches ORDER BY last"):
+            yield Piece(*row)
+
+    def contents(self) -> Contents:
+        """Everything but the open rows; `ValueError` if some of it is damaged."""
+        counters = dict(self._get("counters"))
+        ((last,),) = self._connection.execute("SELECT max(last) FROM batches")
+        layouts = ((n, pa.ipc.read_schema(pa.py_buffer(s))) for n, s in self._get("layouts"))
+        models = self._get("models")
+        return Contents(
+            {
+                n: SealedSegment(n, json.loads(name), *rest)
+                for n, name, *rest in self._get("segments")
+            },
+            {n: StoredModel(n, size, json.loads(text), sha) for n, size, text, sha in models},
+            dict(self._get("state")),
+            {n: Layout(n, schema) for n, schema in layouts},
+            n_appended=counters["n_sealed"] if last is None else last,
+            **counters,
+        )
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _put(self, table: str, *values: Any) -> None:
+        """Write a row over the one with the same key."""
+        marks = ", ".join("?" * (len(values) + 1))
+        row = (*values, _crc(values))
+        self._connection.execute(f"REPLACE INTO {table} VALUES ({marks})", row)  # noqa: S608
+
+    def _get(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """All rows by key."""
+        for *values, crc in self._connection.execute(f"SELECT * FROM {table} ORDER BY 1"):  # noqa: S608
+            if _crc(values) != crc:
+                raise ValueError(f"{table} {values[0]!r} does not have its checksum")
+            yield tuple(values)
+
+    def _prepare(self) -> None:
+        """Make the tables, or see whether they are sound and of a format that can be read."""
+        ((application,),) = self._connection.execute("PRAGMA application_id")
+        ((found,),) = self._connection.execute("PRAGMA user_version")
+        if not application:
+            self._create()
+        elif application != APPLICATION:
+            raise not_ours(self._path, "another program's")
+        elif found > FORMAT:
+            raise StoreError(
+                f"{self._path} has format {found}, this version reads up to {FORMAT}; install "
+                "a newer driftquilt"
+            )
+        ((answer,),) = self._connection.execute("PRAGMA quick_check(1)")
+        if answer != "ok":
+            raise sqlite3.DatabaseError(f"database disk image is malformed: {answer}")
+
+    def _create(self) -> None:
+        with self.transaction():
+            for statement in _TABLES.split(";"):
+                self._connection.execute(statement)
+            for name in _COUNTERS:
+                self._put("counters", name, 0)
+            self._connection.execute(f"PRAGMA user_version={FORMAT}")
+            self._connection.execute(f"PRAGMA application_id={APPLICATION}")
+
+
+def _crc(values: Iterable[Any]) -> int:
+    return zlib.crc32(repr(tuple(values)).encode())

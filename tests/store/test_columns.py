@@ -1,0 +1,172 @@
+"""Columns may come, go and widen; numbers stay numbers and text stays text."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.errors import InputError
+from driftquilt.store.columns import fit, plain, unify
+from driftquilt.store.disk import DiskStore
+from driftquilt.store.memory import MemoryStore
+
+NUMBERS = [pa.bool_(), pa.float16(), pa.float32(), pa.float64()]
+NUMBERS += [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
+NUMBERS += [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+
+
+def both(a: Any, b: Any) -> Any:
+    return unify(pa.schema({"x": a}), pa.schema({"x": b})).field("x").type
+
+
+def limits(kind: Any) -> list[float]:
+    if kind == pa.bool_():
+        return [False, True]
+    dtype = np.dtype(kind.to_pandas_dtype())
+    info: Any = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+    return [info.min.item() if dtype.kind == "f" else int(info.min), dtype.type(1).item()]
+
+
+@pytest.mark.parametrize("a", NUMBERS, ids=str)
+@pytest.mark.parametrize("b", NUMBERS, ids=str)
+def test_two_kinds_of_numbers_have_one_that_holds_both(a: Any, b: Any) -> None:
+    wide = both(a, b)
+    assert wide == both(b, a)
+    for kind in (a, b):
+        values = limits(kind)
+        array = np.array(values, dtype=bool if kind == pa.bool_() else kind.to_pandas_dtype())
+        column = fit(pa.record_batch({"x": pa.array(array)}), pa.schema({"x": wide}))["x"]
+        for before, after in zip(values, column.to_pylist(), strict=True):
+            assert math.isclose(before, after, rel_tol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (pa.int64(), pa.float32(), pa.float64()),
+        (pa.uint32(), pa.int8(), pa.int64()),
+        (pa.uint64(), pa.int8(), pa.float64()),
+        (pa.string(), pa.large_string(), pa.large_string()),
+        (pa.null(), pa.list_(pa.int8()), pa.list_(pa.int8())),
+        (pa.timestamp("us"), pa.timestamp("us"), pa.timestamp("us")),
+    ],
+)
+def test_pairs_of_types_become_one(a: Any, b: Any, expected: Any) -> None:
+    assert both(a, b) == both(b, a) == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (pa.int64(), pa.string()),
+        (pa.bool_(), pa.string()),
+        (pa.timestamp("s"), pa.timestamp("ns")),
+        (pa.date32(), pa.int32()),
+        (pa.binary(), pa.string()),
+    ],
+)
+def test_what_cannot_be_both_is_refused(a: Any, b: Any) -> None:
+    with pytest.raises(InputError, match=r"column 'x' holds .* now and held .* before; give it as"):
+        both(a, b)
+
+
+def test_columns_that_come_and_go_are_null_elsewhere(tmp_path: Path) -> None:
+    for store in (MemoryStore(), DiskStore(tmp_path / "store")):
+        with store:
+            store.append(pa.record_batch({"a": [1], "b": [10]}))
+            store.append(pa.record_batch({"b": [20.5], "c": ["word"]}))
+            store.append(pa.record_batch({"c": pa.array([None], pa.null()), "a": [3]}))
+            expected = [
+                {"a": 1, "b": 10.0, "c": None},
+                {"a": None, "b": 20.5, "c": "word"},
+                {"a": 3, "b": None, "c": None},
+            ]
+            assert store.open_rows().to_pylist() == expected
+            store.seal()
+            assert store.read(1).to_pylist() == expected
+
+
+def test_a_column_that_turns_to_text_is_refused_and_leaves_the_store_unharmed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "store"
+    with DiskStore(path) as store:
+        store.append(pa.record_batch({"age": [20]}), {"position": 1})
+        with pytest.raises(InputError, match=r"'age' holds text \(string\) now and held numbers"):
+            store.append(pa.record_batch({"age": ["old"], "new": [1]}), {"position": 2})
+        assert store.append(pa.record_batch({"age": [0.5], "new": ["a word"]})) == 2
+        assert store.state == {"position": 1}
+    with DiskStore(path) as store:
+        assert store.open_rows().to_pylist() == [
+            {"age": 20.0, "new": None},
+            {"age": 0.5, "new": "a word"},
+        ]
+
+
+def test_a_column_keeps_its_kind_over_seals_and_openings(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with DiskStore(path) as store:
+        store.append(pa.record_batch({"age": [20], "city": ["Rome"]}))
+        store.seal()
+        store.drop(1)
+    with DiskStore(path) as store:
+        with pytest.raises(InputError, match="'city' holds numbers"):
+            store.append(pa.record_batch({"city": [7]}))
+        store.append(pa.record_batch({"age": [0.5]}))
+        assert store.open_rows().column_names == ["age"]
+
+
+def test_categories_are_kept_as_their_values() -> None:
+    store = MemoryStore()
+    for words in (["a", "b", "a"], ["c"], ["a", None]):
+        store.append(pa.record_batch({"word": pa.array(words).dictionary_encode()}))
+    store.append(pa.record_batch({"word": ["plain"]}))
+    assert store.open_rows()["word"].to_pylist() == ["a", "b", "a", "c", "a", None, "plain"]
+    inside = pa.array([["a"]], pa.list_(pa.dictionary(pa.int8(), pa.string())))
+    with pytest.raises(InputError, match="column 'words' has categories inside list"):
+        plain(pa.record_batch({"words": inside}))
+
+
+def test_all_kinds_of_values_come_back(tmp_path: Path) -> None:
+    batch = pa.record_batch(
+        {
+            "bool": [True, None],
+            "bytes": [b"\0\xff", b""],
+            "list": [[1, 2], None],
+            "struct": [{"a": 1}, {"a": None}],
+            "time": pa.array([0, 2**62], pa.timestamp("ns", tz="UTC")),
+            "nan": [math.nan, math.inf],
+            "half": np.array([0.5, 2], np.float16),
+        }
+    )
+    with DiskStore(tmp_path / "store") as store:
+        store.append(batch)
+        assert store.open_rows().equals(pa.Table.from_batches([batch])) is False  # NaN
+        assert str(store.open_rows().to_pylist()) == str(batch.to_pylist())
+        store.seal()
+        assert store.read(1).schema == batch.schema
+        assert str(store.read(1).to_pylist()) == str(batch.to_pylist())
+
+
+KINDS = st.sampled_from([pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.string()])
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abc"), KINDS, min_size=1), min_size=1))
+def test_the_order_of_batches_decides_names_and_never_types(schemas: list[dict[str, Any]]) -> None:
+    ways = [list(map(pa.schema, schemas)), list(map(pa.schema, reversed(schemas)))]
+    try:
+        forward = reduce(unify, ways[0])
+    except InputError:
+        with pytest.raises(InputError, match="column"):
+            reduce(unify, ways[1])
+        return
+    backward = reduce(unify, ways[1])
+    assert {f.name: f.type for f in forward} == {f.name: f.type for f in backward}
