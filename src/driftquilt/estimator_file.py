@@ -29,7 +29,15 @@ from driftquilt.search.shared import Shared
 if TYPE_CHECKING:
     from driftquilt.estimator import QuiltClassifier
 
-__all__ = ["load", "save", "starts_alike"]
+__all__ = [
+    "load",
+    "pack",
+    "save",
+    "settings_from_json",
+    "settings_to_json",
+    "starts_alike",
+    "unpack",
+]
 
 _SEARCHES = {"Shared": Shared, "Bayes": Bayes}
 
@@ -38,6 +46,11 @@ C = TypeVar("C", bound="QuiltClassifier")
 
 def save(clf: QuiltClassifier, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier."""
+    write_model(path, *pack(clf))
+
+
+def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Weights and record of a fitted classifier."""
     tensors = {
         f"{fold}.{name}": tensor
         for fold, model in enumerate(clf.model_.models)
@@ -48,7 +61,7 @@ def save(clf: QuiltClassifier, path: str | os.PathLike[str]) -> None:
         settings |= asdict(learner)
     record = {
         "version": __version__,
-        "settings": _settings_to_json(settings),
+        "settings": settings_to_json(settings),
         "learner": None if type(learner) is MLP else learner.settings(),
         "classes": _classes_to_json(clf.classes_),
         "encoder": None if clf.encoder_ is None else clf.encoder_.to_json(),
@@ -56,18 +69,28 @@ def save(clf: QuiltClassifier, path: str | os.PathLike[str]) -> None:
         "selection": clf.selection_.to_json(),
         "search": [[_plain(value) for value in line] for line in clf.search_],
     }
-    write_model(path, tensors, record)
+    return tensors, record
 
 
 def load(cls: type[C], path: str | os.PathLike[str], learner: Learner | None) -> C:
     """Read a classifier that `save` wrote."""
-    tensors, record = read_model(path)
+    return unpack(cls, *read_model(path), learner, os.fspath(path))
+
+
+def unpack(
+    cls: type[C],
+    tensors: dict[str, NDArray[Any]],
+    record: dict[str, Any],
+    learner: Learner | None,
+    where: str,
+) -> C:
+    """The classifier that `pack` took apart; `where` it was found is for messages."""
     try:
         return _restore(cls, tensors, record, learner)
     except DriftquiltError:
         raise
     except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path} is not a classifier's model file: {error!r}") from error
+        raise ModelFileError(f"{where} is not a classifier's model file: {error!r}") from error
 
 
 def _restore(
@@ -78,7 +101,7 @@ def _restore(
             f"this model was trained by a learner of your own, {record['learner']}; give it "
             "again: QuiltClassifier.load(path, learner=...)"
         )
-    clf = cls(**_settings_from_json(record["settings"]), learner=learner)
+    clf = cls(**settings_from_json(record["settings"]), learner=learner)
     clf.learner_ = clf._make_learner()
     clf.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
     clf.selection_ = Selection.from_json(record["selection"])
@@ -128,7 +151,8 @@ def _restore_input(clf: QuiltClassifier, record: dict[str, Any]) -> None:
         clf.feature_names_in_ = np.array(names, dtype=object)
 
 
-def _settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
+def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a classifier as JSON knows them; not its learner, which is code."""
     search, weights = settings["search"], settings["class_weight"]
     if not isinstance(search, str):
         if type(search).__name__ not in _SEARCHES:
@@ -147,7 +171,8 @@ def _settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
     return {**plain, **changed}
 
 
-def _settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
+def settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
+    """What `settings_to_json` was given."""
     search, weights = settings["search"], settings["class_weight"]
     if isinstance(search, dict):
         search = dict(search)

@@ -35,6 +35,8 @@ from driftquilt.errors import InputError, ModelFileError
 
 __all__ = ["MLP", "MLPModel"]
 
+_UNSEEN = 2.0  # how far the logit of a class without a row begins below the others
+
 
 @cache
 def _kernels() -> ModuleType:
@@ -152,6 +154,22 @@ class MLPModel:
     def blend(self, other: MLPModel, share: float) -> None:
         self._theta *= np.float32(1 - share)
         self._theta += np.float32(share) * other._theta
+
+    def grow(self, n_features: int, n_classes: int) -> MLPModel:
+        """A net for wider rows or more classes; with zeros in the new columns it is this one.
+
+        A new class begins as improbable. The optimiser's memory is not taken along.
+        """
+        n_hidden, n_old = self._learner.hidden_units, self._n_features * self._learner.hidden_units
+        first, rest = self._theta[:n_old], self._theta[n_old:]
+        bias, head = rest[:n_hidden], rest[n_hidden : -self._n_classes]
+        offset, n_new = rest[-self._n_classes :], n_classes - self._n_classes
+        parts = [
+            first, np.zeros((n_features - self._n_features) * n_hidden, np.float32), bias,
+            head, np.zeros(n_new * n_hidden, np.float32),
+            offset, np.full(n_new, offset.min() - _UNSEEN, np.float32),
+        ]  # fmt: skip
+        return MLPModel(self._learner, np.concatenate(parts), n_classes)
 
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
         return self._ask(X, min(len(X), _kernels().BLOCK))[1]

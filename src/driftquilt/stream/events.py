@@ -1,0 +1,165 @@
+"""What happened in a stream, as values: drifts, segments, trainings, and models that changed.
+
+Every event says after how many rows it happened. `to_json` and `read_event` are each other's
+way back, so that events outlive the process.
+
+>>> event = DriftFound(row=2000)
+>>> read_event(event.to_json()) == event
+True
+>>> str(event)
+'row 2000: drift found'
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = [
+    "DriftFound",
+    "Event",
+    "ModelKept",
+    "ModelPromoted",
+    "ModelRolledBack",
+    "ModelTrained",
+    "RowForgotten",
+    "SegmentDropped",
+    "SegmentSealed",
+    "TrainingFailed",
+    "read_event",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened after so many rows."""
+
+    row: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, with the kind of event."""
+        return {"event": type(self).__name__, **asdict(self)}
+
+    def __str__(self) -> str:
+        return f"row {self.row}: {self._words()}"
+
+    def _words(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class DriftFound(Event):
+    """The detector fired, and the guard let it."""
+
+    def _words(self) -> str:
+        return "drift found"
+
+
+@dataclass(frozen=True)
+class SegmentSealed(Event):
+    """The open rows became a past segment: because of a drift, or because they were so many."""
+
+    segment: int
+    first_row: int
+    n_rows: int
+    full: bool = False
+
+    def _words(self) -> str:
+        why = " because it was full" if self.full else ""
+        return f"segment {self.segment} sealed with {self.n_rows} rows{why}"
+
+
+@dataclass(frozen=True)
+class SegmentDropped(Event):
+    """A past segment was forgotten, the least used one, to stay within bounds."""
+
+    segment: int
+    n_rows: int
+    used: float
+
+    def _words(self) -> str:
+        return f"segment {self.segment} ({self.n_rows} rows) dropped as the least used"
+
+
+@dataclass(frozen=True)
+class ModelTrained(Event):
+    """A selection with its explanation; `shares` are the epochs that used each past segment."""
+
+    n_current: int
+    shares: dict[int, float] = field(hash=False)
+    validation_loss: float
+    seconds: float = field(compare=False)
+    explanation: str = field(repr=False)
+
+    def _words(self) -> str:
+        kept = sum(share > 0 for share in self.shares.values())
+        return (
+            f"trained on {kept} of {len(self.shares)} past segments and {self.n_current} current "
+            f"rows in {self.seconds:.1f} s"
+        )
+
+
+@dataclass(frozen=True)
+class TrainingFailed(Event):
+    """No model came of a training; the present one stays."""
+
+    why: str
+
+    def _words(self) -> str:
+        return f"training failed: {self.why}"
+
+
+@dataclass(frozen=True)
+class ModelPromoted(Event):
+    """The new model took over; `previous_loss` is the present one's, None if there was none."""
+
+    model: int
+    loss: float
+    previous_loss: float | None
+
+    def _words(self) -> str:
+        return f"model {self.model} promoted"
+
+
+@dataclass(frozen=True)
+class ModelKept(Event):
+    """The guard preferred the present model to the new one."""
+
+    loss: float
+    previous_loss: float
+
+    def _words(self) -> str:
+        return (
+            f"new model refused: loss {self.loss:.3f}, the present one's {self.previous_loss:.3f}"
+        )
+
+
+@dataclass(frozen=True)
+class ModelRolledBack(Event):
+    """An earlier model took over because the caller said so."""
+
+    model: int
+
+    def _words(self) -> str:
+        return f"rolled back to model {self.model}"
+
+
+@dataclass(frozen=True)
+class RowForgotten(Event):
+    """A predicted row waited too long for its label, behind too many others."""
+
+    key: str | int
+
+    def _words(self) -> str:
+        return f"the row {self.key!r} was forgotten before its label came"
+
+
+_KINDS = {kind.__name__: kind for kind in Event.__subclasses__()}
+
+
+def read_event(data: dict[str, Any]) -> Event:
+    """The event that `to_json` was asked for."""
+    fields = {name: value for name, value in data.items() if name != "event"}
+    if "shares" in fields:  # JSON has no whole numbers for keys
+        fields["shares"] = {int(number): share for number, share in fields["shares"].items()}
+    return _KINDS[data["event"]](**fields)

@@ -1,0 +1,160 @@
+"""Everything that a stream knows, as it follows from its rows: one row in, one step further.
+
+Two models answer together: the champion, which Quilt trained last, and a net that has learned
+online from the first row on. Their probabilities are averaged, weighed by how well each has
+predicted of late. So a stream has an answer before the first training, and a model that turns
+out worse than plain online learning soon has no say.
+
+    p = w · champion + (1 - w) · online      w = 1 / (1 + exp(champion's loss - online's loss))
+
+where a loss is the sum of -log p over past rows, each faded by `FADE` per row since.
+
+Nothing here is random or looks at a clock, so the same rows lead to the same state; a restart
+relies on it.
+
+Paper: Algorithm 2, but for the segments and the training, which are the runner's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.detectors.base import Detector
+from driftquilt.inputs.row import Row
+from driftquilt.learners.mlp import MLP
+from driftquilt.stream.champion import Champion
+from driftquilt.stream.online import OnlineNet
+from driftquilt.stream.rows import Label
+
+__all__ = ["FADE", "Learning"]
+
+FADE = 0.99
+_RATE = 0.01  # of the online net
+_LEAST_PROBABILITY = 1e-3
+_MOST = 30.0  # beyond it, exp makes no difference
+
+
+class Learning:
+    """The two models, their balance, the detector, and what has been counted."""
+
+    def __init__(self, detector: Detector, seed: int, n_recent: int) -> None:
+        self.classes: list[Label] = []
+        self.online = OnlineNet(MLP(learning_rate=_RATE), seed)
+        self.champion: Champion | None = None
+        self.detector = detector
+        self.n_rows = 0
+        self.n_right = 0
+        self._losses = [0.0, 0.0]  # faded: champion's, online's
+        self._recent: deque[float] = deque(maxlen=n_recent)  # champion's, of the current segment
+        self._width = 0  # of the rows that the detector watches
+
+    @property
+    def recent_loss(self) -> float | None:
+        """The champion's mean loss over the last rows of the current segment."""
+        return float(np.mean(self._recent)) if self._recent else None
+
+    def predict(self, row: Row) -> NDArray[np.float32]:
+        """Probabilities of the classes so far."""
+        online = self.online.predict(row)
+        if self.champion is None:
+            return online
+        return self._mix(self.champion.predict(row, len(self.classes)), online)
+
+    def learn(self, row: Row, label: Label) -> bool:
+        """Predict, learn, detect; whether the detector fired."""
+        n_known = len(self.classes)
+        watched = self.online.vector(row) if self.detector.watches == "row" else None
+        code = self._code(label)
+        answer = self.online.learn(row, code)
+        if self.champion is not None:
+            own = self.champion.learn(row, code, len(self.classes))[:n_known]
+            answer, online = self._mix(own, answer), answer
+            self._weigh(own, online, code)
+        wrong = n_known > 0 and int(answer.argmax()) != code
+        self.n_rows += 1
+        self.n_right += n_known > 0 and not wrong
+        return self._detect(float(wrong), watched)
+
+    def crown(self, champion: Champion | None) -> None:
+        """Let a new model answer; both models begin with an equal say."""
+        self.champion = champion
+        self._losses = [0.0, 0.0]
+        self._recent.clear()
+
+    def begin_segment(self, *, drift: bool) -> None:
+        """Forget what was counted of the segment that ended; after a drift, the detector does."""
+        self._recent.clear()
+        if drift:
+            self.detector = self.detector.fresh()
+
+    def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Weights, and everything else as plain values."""
+        tensors, online = self.online.pack()
+        tensors = {f"online.{name}": tensor for name, tensor in tensors.items()}
+        if self.champion is not None:
+            nets = self.champion.tensors()
+            tensors |= {f"champion.{name}": tensor for name, tensor in nets.items()}
+        return tensors, {
+            "classes": self.classes,
+            "online": online,
+            "detector": self.detector.state(),
+            "counts": [self.n_rows, self.n_right, self._width],
+            "losses": self._losses,
+            "recent": list(self._recent),
+        }
+
+    def unpack(
+        self,
+        tensors: dict[str, NDArray[Any]],
+        record: dict[str, Any],
+        champion: Champion | None,
+    ) -> None:
+        """Go on from what `pack` gave; the champion comes as it was trained."""
+        parts: dict[str, dict[str, NDArray[Any]]] = {"online": {}, "champion": {}}
+        for name, tensor in tensors.items():
+            kind, _, rest = name.partition(".")
+            parts[kind][rest] = tensor
+        self.online.unpack(parts["online"], record["online"])
+        self.champion = champion
+        if champion is not None:
+            champion.restore(parts["champion"])
+        self.classes = list(record["classes"])
+        self.detector.restore(record["detector"])
+        self.n_rows, self.n_right, self._width = record["counts"]
+        self._losses = list(record["losses"])
+        self._recent.extend(record["recent"])
+
+    def _code(self, label: Label) -> int:
+        if label not in self.classes:
+            self.classes.append(label)
+        return self.classes.index(label)
+
+    def _mix(
+        self, champion: NDArray[np.float32], online: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        ahead = max(-_MOST, min(_MOST, self._losses[0] - self._losses[1]))
+        share = np.float32(1 / (1 + math.exp(ahead)))
+        mixed: NDArray[np.float32] = share * champion + (1 - share) * online
+        return mixed
+
+    def _weigh(self, champion: NDArray[np.float32], online: NDArray[np.float32], code: int) -> None:
+        for at, answer in enumerate((champion, online)):
+            likelihood = float(answer[code]) if code < len(answer) else 0.0
+            loss = -math.log(max(likelihood, _LEAST_PROBABILITY))
+            self._losses[at] = FADE * self._losses[at] + loss
+            if at == 0:
+                self._recent.append(loss)
+
+    def _detect(self, wrong: float, watched: NDArray[np.float32] | None) -> bool:
+        if watched is None:
+            self.detector.update(wrong)
+        else:
+            if len(watched) != self._width:  # columns came: what it has seen says nothing of them
+                self.detector, self._width = self.detector.fresh(), len(watched)
+            self.detector.update(watched)
+        return self.detector.drift_detected

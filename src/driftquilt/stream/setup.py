@@ -1,0 +1,80 @@
+"""What a stream was set up with, kept in the store so that it can be opened again.
+
+Code is not kept: a learner of the user's own, and a detector that is not one of ours, have to be
+given again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from driftquilt.detectors.base import Detector
+from driftquilt.detectors.named import make_detector
+from driftquilt.errors import InputError, StoreError
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.estimator_file import settings_from_json, settings_to_json
+from driftquilt.learners.base import Learner
+from driftquilt.stream.guard import Guard
+from driftquilt.stream.settings import StreamSettings
+
+__all__ = ["FORMAT", "Setup"]
+
+#: Raised when states of the version before can no longer be read.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that does not change while a stream runs; the detector has seen nothing."""
+
+    settings: StreamSettings
+    estimator: QuiltClassifier
+    detector: Detector
+    guard: Guard
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.estimator, QuiltClassifier):
+            raise InputError(
+                f"the estimator is a {type(self.estimator).__name__}; a stream takes a "
+                "QuiltClassifier"
+            )
+        if not self.estimator.encode:
+            raise InputError(
+                "the estimator has encode=False, but the rows of a stream are dictionaries, which "
+                "have to be encoded; leave it at True"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        learner = self.estimator.learner
+        return {
+            "format": FORMAT,
+            "settings": self.settings.to_json(),
+            "estimator": settings_to_json(self.estimator.get_params(deep=False)),
+            "learner": None if learner is None else learner.settings(),
+            "detector": self.detector.settings(),
+            "guard": asdict(self.guard),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any, learner: Learner | None, detector: Any) -> Setup:
+        """What `to_json` told of, with the code that it could not keep."""
+        if not isinstance(data, dict) or "format" not in data:
+            raise StoreError("there is no stream in this store; begin one: QuiltStream(store=path)")
+        if data["format"] != FORMAT:
+            raise StoreError(
+                f"the stream in this store has format {data['format']}, this version reads "
+                f"{FORMAT}; install the driftquilt that wrote it, or a newer one"
+            )
+        if data["learner"] is not None and learner is None:
+            raise InputError(
+                f"this stream trains a learner of your own, {data['learner']}; give it again: "
+                "QuiltStream.open(path, learner=...)"
+            )
+        made = make_detector(data["detector"] if detector is None else detector, data["seed"])
+        estimator = QuiltClassifier(**settings_from_json(data["estimator"]), learner=learner)
+        settings, guard = StreamSettings(**data["settings"]), Guard(**data["guard"])
+        return cls(settings, estimator, made, guard, data["seed"])
