@@ -32,7 +32,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
