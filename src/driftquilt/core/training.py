@@ -138,10 +138,15 @@ class Run(Generic[M]):
     def finished(self) -> bool:
         return self._stopping.over or len(self.epochs) >= self.task.max_epochs
 
+    @property
+    def is_due_for_scores(self) -> bool:
+        """Whether the scores of the last time are too old to select by."""
+        age = len(self.epochs) - self._scored_after
+        return self._scores is None or age >= self.task.pace.score_every
+
     def score(self) -> Scores:
         """Both scores of every past segment; computed at most once per epoch."""
-        age = len(self.epochs) - self._scored_after
-        if self._scores is None or age >= self.task.pace.score_every:
+        if self._scores is None or self.is_due_for_scores:
             started = self.task.clock()
             gradients, _ = self.average.head_gradients(self._rows_to_score())
             self._scores = Scores(

@@ -19,6 +19,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from driftquilt.core.training import M, Run, Task
 from driftquilt.errors import InputError
@@ -48,17 +52,17 @@ class Shared:
         return len(set(self.candidates))
 
     def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]:
-        running = [(Run(task, start()), sorted(set(self.candidates)))]
+        running = _part(Run(task, start()), sorted(set(self.candidates)))
         lowest = math.inf
         while running:
-            running = [pair for run, bounds in running for pair in _part(run, bounds)]
-            for run, bounds in running:
-                run.advance(task.rule.keep(run.score(), bounds[0]))
-            lowest = min(lowest, *(run.best_loss for run, _ in running))
-            ended = [run.finished or self._is_hopeless(run, lowest) for run, _ in running]
-            for (run, bounds), over in zip(running, ended, strict=True):
-                yield from (finish(run, bound) for bound in bounds if over)
-            running = [pair for pair, over in zip(running, ended, strict=True) if not over]
+            for branch in running:
+                branch.run.advance(branch.selected)
+            lowest = min(lowest, *(branch.run.best_loss for branch in running))
+            ended = [b.run.finished or self._is_hopeless(b.run, lowest) for b in running]
+            for branch, over in zip(running, ended, strict=True):
+                yield from (finish(branch.run, bound) for bound in branch.bounds if over)
+            left = [branch for branch, over in zip(running, ended, strict=True) if not over]
+            running = [part for branch in left for part in _go_on(branch)]
 
     def _is_hopeless(self, run: Run[M], lowest: float) -> bool:
         n_epochs = len(run.epochs)
@@ -66,11 +70,25 @@ class Shared:
         return n_epochs >= self.drop_from and run.best_loss > lowest * forgiven
 
 
-def _part(run: Run[M], bounds: Sequence[float]) -> list[tuple[Run[M], list[float]]]:
+class _Branch(NamedTuple, Generic[M]):
+    """A run for all bounds that have chosen alike, and what they choose now."""
+
+    run: Run[M]
+    bounds: list[float]
+    selected: NDArray[np.bool_]
+
+
+def _go_on(branch: _Branch[M]) -> list[_Branch[M]]:
+    """The branch itself until its run has new scores, which may tell its bounds apart."""
+    return _part(branch.run, branch.bounds) if branch.run.is_due_for_scores else [branch]
+
+
+def _part(run: Run[M], bounds: Sequence[float]) -> list[_Branch[M]]:
     """The run for the bounds that agree with the first, and a fork for each other choice."""
     groups: dict[bytes, list[float]] = {}
-    for bound in bounds:
-        selected = run.task.rule.keep(run.score(), bound)
+    chosen = {bound: run.task.rule.keep(run.score(), bound) for bound in bounds}
+    for bound, selected in chosen.items():
         groups.setdefault(selected.tobytes(), []).append(bound)
     first, *others = groups.values()
-    return [(run, first), *((run.fork(), other) for other in others)]
+    branches = [_Branch(run.fork(), other, chosen[other[0]]) for other in others]
+    return [_Branch(run, first, chosen[first[0]]), *branches]
