@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.core.segment import Matrix, Segment, count_classes, cut, folds, join, sample
+from driftquilt.core.segment import (
+    Matrix,
+    Pick,
+    Segment,
+    count_classes,
+    cut,
+    folds,
+    gather,
+    join,
+    sample,
+)
 from driftquilt.errors import InputError
 
 
@@ -152,7 +162,7 @@ def test_a_sample_is_so_many_rows_of_the_segment_in_stream_order(
     y: list[int], n_rows: int, seed: int
 ) -> None:
     whole = rows(y)
-    drawn = sample(whole, n_rows, np.random.default_rng(seed))
+    drawn = sample(whole, n_rows, np.random.default_rng(seed)).load()
     assert len(drawn) == min(n_rows, len(whole))
     assert drawn.name == "june"
     assert numbers(drawn) == sorted(numbers(drawn))
@@ -163,27 +173,28 @@ def test_a_sample_is_so_many_rows_of_the_segment_in_stream_order(
 @given(labels, st.integers(0, 5))
 def test_a_sample_of_all_rows_or_more_is_the_segment_itself(y: list[int], more: int) -> None:
     whole, rng = rows(y), np.random.default_rng(0)
-    assert sample(whole, len(whole) + more, rng) is whole
+    assert sample(whole, len(whole) + more, rng).load() is whole
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 
 def test_a_sample_follows_from_its_generator() -> None:
     one, same, other = (
-        numbers(sample(rows([0] * 60), 20, np.random.default_rng(seed))) for seed in (1, 1, 2)
+        numbers(sample(rows([0] * 60), 20, np.random.default_rng(seed)).load())
+        for seed in (1, 1, 2)
     )
     assert one == same != other
 
 
 def test_every_row_is_as_likely_to_be_sampled_as_any_other() -> None:
     rng = np.random.default_rng(0)
-    drawn = [i for _ in range(2000) for i in numbers(sample(rows([0] * 10), 5, rng))]
+    drawn = [i for _ in range(2000) for i in numbers(sample(rows([0] * 10), 5, rng).load())]
     # 10,000 draws: 1000 of each row give or take 4 standard deviations of 30.
     assert np.abs(np.bincount(drawn, minlength=10) - 1000).max() < 120
 
 
 def test_sampling_leaves_the_segment_as_it_was() -> None:
     whole = rows([0, 1, 0, 1])
-    drawn = sample(whole, 3, np.random.default_rng(0))
+    drawn = sample(whole, 3, np.random.default_rng(0)).load()
     drawn.X[:], drawn.y[:], drawn.weight[:] = -1, -1, -1
     assert numbers(whole) == [0, 1, 2, 3]
     assert whole.y.tolist() == [0, 1, 0, 1]
@@ -218,6 +229,23 @@ class Counting:
 def unmade(y: list[int]) -> tuple[Segment, list[int]]:
     made = list[int]()
     return Segment("june", Counting(np.arange(len(y)), made), np.array(y), rows(y).weight), made
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.booleans()), min_size=1, max_size=5),
+    st.integers(0, 99),
+)
+def test_gathering_picks_is_joining_what_they_load(
+    wanted: list[tuple[int, bool]], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    picks = [Pick(rows([0] * n), rng.integers(n, size=3) if some else None) for n, some in wanted]
+    gathered, parts = gather(picks), [pick.load() for pick in picks]
+    assert gathered.name == parts[-1].name
+    for name in ("X", "y", "weight"):
+        expected = np.concatenate([getattr(part, name) for part in parts])
+        assert np.array_equal(getattr(gathered, name), expected)
+        assert getattr(gathered, name).dtype == expected.dtype
 
 
 def test_a_matrix_is_held_as_it_is_and_makes_rows_only_when_asked() -> None:
@@ -267,7 +295,7 @@ def test_folds_and_samples_of_a_matrix_are_those_of_the_array(
     segment, _ = unmade(y)
     for (train, validation), expected in zip(folds(segment, k), folds(rows(y), k), strict=True):
         assert (numbers(train), numbers(validation)) == tuple(map(numbers, expected))
-    drawn = [sample(s, 7, np.random.default_rng(seed)) for s in (segment, rows(y))]
+    drawn = [sample(s, 7, np.random.default_rng(seed)).load() for s in (segment, rows(y))]
     assert numbers(drawn[0]) == numbers(drawn[1])
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftquilt.core.segment import History, Segment, sample
+from driftquilt.core.segment import History, Pick, Segment, sample
 
 __all__ = ["FULL_PACE", "Pace"]
 
@@ -64,10 +64,10 @@ class Pace:
 
     def to_train(
         self, selected: Sequence[Segment], current: Segment, rng: np.random.Generator
-    ) -> list[Segment]:
+    ) -> list[Pick]:
         """The selected segments, as far as an epoch trains on them, and the current one."""
         if self.epoch_rows is None or sum(map(len, selected)) + len(current) <= self.epoch_rows:
-            return [*selected, current]
+            return [*map(Pick, selected), Pick(current)]
         if len(selected) > _MOST_TRAINED:
             drawn = rng.choice(len(selected), _MOST_TRAINED, replace=False)
             selected = [selected[number] for number in sorted(drawn.tolist())]
@@ -75,7 +75,8 @@ class Pace:
         room = max(self.epoch_rows - len(current), 0)
         counts = rng.binomial(sizes, min(room / max(sizes.sum(), 1), 1.0)).tolist()
         pairs = zip(selected, counts, strict=True)
-        return [*(sample(segment, count, rng) for segment, count in pairs if count), current]
+        picks = [sample(segment, count, rng) for segment, count in pairs if count]
+        return [*picks, Pick(current)]
 
     def share_of_epoch(self, number: int) -> float:
         """How far the average moves after epoch `number`, counted from 1; the first is all."""

@@ -38,10 +38,12 @@ from driftquilt.errors import InputError
 __all__ = [
     "History",
     "Matrix",
+    "Pick",
     "Segment",
     "count_classes",
     "cut",
     "folds",
+    "gather",
     "join",
     "sample",
     "windows",
@@ -151,23 +153,59 @@ def cut(
     return segments[:-1], segments[-1]
 
 
+@dataclass(frozen=True, eq=False)
+class Pick:
+    """Some rows of a segment, by number, or all of them; nothing is copied yet."""
+
+    segment: Segment
+    rows: NDArray[np.intp] | None = None
+
+    def __len__(self) -> int:
+        return len(self.segment) if self.rows is None else len(self.rows)
+
+    @property
+    def name(self) -> Hashable:
+        return self.segment.name
+
+    def load(self) -> Segment:
+        """The rows as a segment."""
+        return self.segment if self.rows is None else self.segment.take(self.rows)
+
+
 def join(segments: Sequence[Segment]) -> Segment:
     """All rows of the segments, in order, under the name of the last."""
-    return Segment(
-        segments[-1].name,
-        np.concatenate([segment.X for segment in segments]),
-        np.concatenate([segment.y for segment in segments]),
-        np.concatenate([segment.weight for segment in segments]),
-    )
+    return gather([Pick(segment) for segment in segments])
 
 
-def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Segment:
+def gather(picks: Sequence[Pick]) -> Segment:
+    """All rows picked, in order, copied once, under the name of the last segment."""
+    last, n_rows = picks[-1].segment, sum(map(len, picks))
+    if len(picks) == 1 and picks[0].rows is None:
+        return last
+    dtypes = {getattr(pick.segment.rows, "dtype", np.dtype(np.float32)) for pick in picks}
+    X = np.empty((n_rows, *last.rows.shape[1:]), np.result_type(*dtypes))
+    y, weight = np.empty(n_rows, np.int64), np.empty(n_rows, np.float32)
+    end = 0
+    for pick in picks:
+        part = slice(end, end := end + len(pick))
+        held, of = pick.segment.rows, pick.segment
+        for source, target in ((held, X[part]), (of.y, y[part]), (of.weight, weight[part])):
+            if pick.rows is None:
+                target[:] = source
+            elif isinstance(source, np.ndarray) and source.dtype == target.dtype:
+                np.take(source, pick.rows, axis=0, out=target, mode="clip")  # "raise" would buffer
+            else:
+                target[:] = source[pick.rows]
+    return Segment(last.name, X, y, weight)
+
+
+def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Pick:
     """So many rows drawn with replacement, in stream order; all if there are no more."""
     if len(segment) <= n_rows:
-        return segment
+        return Pick(segment)
     rows = rng.integers(len(segment), size=n_rows)
     rows.sort()
-    return segment.take(rows)
+    return Pick(segment, rows)
 
 
 def windows(history: History, current: Segment) -> list[Segment]:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.pace import FULL_PACE, Pace
 from driftquilt.core.scores import disparity, gain
-from driftquilt.core.segment import History, Segment
+from driftquilt.core.segment import History, Segment, gather
 from driftquilt.core.selection import Rule, Scores
 from driftquilt.core.stopping import EarlyStopping, Plateau
 from driftquilt.errors import LearnerError
@@ -162,8 +162,8 @@ class Run(Generic[M]):
         started = task.clock()
         kept = [segment for segment, is_in in zip(task.history, selected, strict=True) if is_in]
         n_rows = sum(map(len, kept)) + len(task.current)
-        rows = task.pace.to_train(kept, task.current, self._draw(_TRAINING))
-        self.model.train_epoch(rows, self._draw(), rate)
+        rows = gather(task.pace.to_train(kept, task.current, self._draw(_TRAINING)))
+        self.model.train_epoch([rows], self._draw(), rate)
         if self.average is not self.model:
             self.average.blend(self.model, task.pace.share_of_epoch(len(self.epochs) + 1))
         self._present, loss = self._validate()
