@@ -91,7 +91,7 @@ class Scripted:
         self, segments: Sequence[Segment], rng: np.random.Generator, rate: float
     ) -> None:
         del rng, rate
-        self.n_kept, self.epoch = len(segments) - 1, self.epoch + 1
+        self.n_kept, self.epoch = sum(map(len, segments)) - 1, self.epoch + 1
 
     def copy(self) -> Scripted:
         return replace(self)
