@@ -16,7 +16,7 @@ import driftquilt
 
 ROOT = Path(__file__).parents[1]
 MODULES = [module.name for module in pkgutil.walk_packages(driftquilt.__path__, "driftquilt.")]
-HEAVY = ["numba", "torch", "optuna", "sklearn", "scipy"]
+HEAVY = ["numba", "torch", "optuna", "sklearn", "scipy", "river", "pyarrow", "pandas"]
 
 
 def test_the_list_of_names_is_sorted() -> None:

@@ -1,6 +1,7 @@
 """Concept drift: choose which past data to retrain on.
 
-driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`.
+driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`; on
+a live stream, with `QuiltStream`, or with `RiverQuilt` inside of river.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from driftquilt.errors import (
     LearnerError,
     MissingExtraError,
     ModelFileError,
+    StoreError,
 )
 
 if TYPE_CHECKING:
     from driftquilt.estimator import QuiltClassifier
     from driftquilt.learners.torch_module import TorchLearner
+    from driftquilt.stream.river import RiverQuilt
+    from driftquilt.stream.runner import QuiltStream
 
 __all__ = [
     "DriftquiltError",
@@ -26,15 +30,20 @@ __all__ = [
     "MissingExtraError",
     "ModelFileError",
     "QuiltClassifier",
+    "QuiltStream",
+    "RiverQuilt",
+    "StoreError",
     "TorchLearner",
     "__version__",
 ]
 
 __version__ = "0.1.0"
 
-# Looked up at first use: scikit-learn and torch take seconds to import.
+# Looked up at first use: scikit-learn, river and torch take seconds to import.
 _LAZY = {
     "QuiltClassifier": "driftquilt.estimator",
+    "QuiltStream": "driftquilt.stream.runner",
+    "RiverQuilt": "driftquilt.stream.river",
     "TorchLearner": "driftquilt.learners.torch_module",
 }
 
