@@ -41,10 +41,13 @@ def read_row(row: Any) -> Row:
         raise InputError(
             f"a row is a dictionary of column and value, but got a {type(row).__name__}"
         )
-    return {
+    read = {
         name if type(name) is str else str(name): _read_value(name, value)
         for name, value in row.items()
     }
+    if len(read) < len(row):
+        raise InputError(f"two columns of a row have the same name: {sorted(map(str, row))}")
+    return read
 
 
 def _read_value(name: Any, value: Any) -> Value:
