@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.inputs.row import Row, RowEncoder
+from driftquilt.stream.features import FAR
 from driftquilt.stream.rows import Label
 
 __all__ = ["Champion"]
+
+_FAR = np.float32(FAR)
 
 
 class Champion:
@@ -34,7 +37,7 @@ class Champion:
 
     def predict(self, row: Row, n_classes: int) -> NDArray[np.float32]:
         """Probabilities of the stream's classes."""
-        x = self._encode(row)[None, :]
+        x = self._read(row)[None, :]
         return self._spread([net.predict_proba(x)[0] for net in self._nets], n_classes)
 
     def learn(self, row: Row, code: int, n_classes: int) -> NDArray[np.float32]:
@@ -42,7 +45,7 @@ class Champion:
         own = self._own.get(code)
         if own is None:
             return self.predict(row, n_classes)
-        x = self._encode(row)
+        x = self._read(row)
         return self._spread([net.learn_one(x, own) for net in self._nets], n_classes)
 
     def tensors(self) -> dict[str, NDArray[Any]]:
@@ -63,9 +66,14 @@ class Champion:
             }
             self._nets[fold] = self.clf.learner_.restore(own, len(self._codes))
 
+    def _read(self, row: Row) -> NDArray[np.float32]:
+        x = self._encode(row)
+        np.minimum(x, _FAR, out=x)  # as in `features`
+        return np.maximum(x, -_FAR, out=x)
+
     def _spread(
         self, answers: Sequence[NDArray[np.float32]], n_classes: int
     ) -> NDArray[np.float32]:
         spread = np.zeros(n_classes, dtype=np.float32)
-        spread[self._codes] = np.mean(answers, axis=0)
+        spread[self._codes] = sum(answers[1:], answers[0]) / np.float32(len(answers))
         return spread

@@ -38,13 +38,13 @@ def put_checkpoint(store: Store, tensors: Tensors, record: dict[str, Any]) -> No
     """Keep a checkpoint in place of the one before."""
     number = store.put_model(_to_bytes(tensors), {"kind": "checkpoint", **record})
     for model in store.models:
-        if model.record["kind"] == "checkpoint" and model.number != number:
+        if model.record.get("kind") == "checkpoint" and model.number != number:
             store.drop_model(model.number)
 
 
 def read_checkpoint(store: Store) -> tuple[Tensors, dict[str, Any]] | None:
     """The last checkpoint, if there is one."""
-    numbers = [model.number for model in store.models if model.record["kind"] == "checkpoint"]
+    numbers = [model.number for model in store.models if model.record.get("kind") == "checkpoint"]
     return _read(store, numbers[-1]) if numbers else None
 
 
@@ -58,7 +58,7 @@ def versions(store: Store) -> dict[int, int]:
     return {
         model.record["version"]: model.number
         for model in store.models
-        if model.record["kind"] == "model"
+        if model.record.get("kind") == "model"
     }
 
 
@@ -69,11 +69,12 @@ def read_model(store: Store, version: int, learner: Learner | None) -> QuiltClas
     return unpack(QuiltClassifier, tensors, record["clf"], learner, where)
 
 
-def drop_models(store: Store, *, above: int) -> None:
-    """Forget models that a crash left behind, of versions that no checkpoint knows."""
-    for model in store.models:
-        if model.record["kind"] == "model" and model.record["version"] > above:
-            store.drop_model(model.number)
+def drop_models(store: Store, *, last: int, most: int) -> None:
+    """Forget the oldest models beyond `most`, and versions after the last, which a crash left."""
+    kept = versions(store)
+    for version, number in kept.items():
+        if not last - most < version <= last:
+            store.drop_model(number)
 
 
 def _to_bytes(tensors: Tensors) -> bytes:

@@ -12,7 +12,7 @@ True
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 __all__ = [
@@ -26,8 +26,12 @@ __all__ = [
     "SegmentDropped",
     "SegmentSealed",
     "TrainingFailed",
+    "keep",
     "read_event",
 ]
+
+_MOST = 1_000
+_MOST_EXPLAINED = 20  # an explanation has a line for every past segment
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,10 @@ class SegmentDropped(Event):
 
 @dataclass(frozen=True)
 class ModelTrained(Event):
-    """A selection with its explanation; `shares` are the epochs that used each past segment."""
+    """A selection with its explanation; `shares` are the epochs that used each past segment.
+
+    Only the last twenty trainings keep their explanation.
+    """
 
     n_current: int
     shares: dict[int, float] = field(hash=False)
@@ -152,6 +159,16 @@ class RowForgotten(Event):
 
     def _words(self) -> str:
         return f"the row {self.key!r} was forgotten before its label came"
+
+
+def keep(events: list[Event], event: Event) -> None:
+    """Append an event; the last thousand stay, and the last twenty explanations."""
+    events.append(event)
+    del events[:-_MOST]
+    if isinstance(event, ModelTrained):
+        explained = [n for n, e in enumerate(events) if isinstance(e, ModelTrained)]
+        for at in explained[:-_MOST_EXPLAINED][-1:]:
+            events[at] = replace(events[at], explanation="")  # type: ignore[call-arg]
 
 
 _KINDS = {kind.__name__: kind for kind in Event.__subclasses__()}

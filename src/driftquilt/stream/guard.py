@@ -36,7 +36,7 @@ class Guard:
             value = getattr(self, name)
             if type(value) is not int or value < 0:
                 raise InputError(f"{name} is {value!r}; it takes a whole number of rows")
-        if not self.margin > -1:
+        if type(self.margin) not in (int, float) or not self.margin > -1:
             raise InputError(f"margin is {self.margin!r}; it takes a share above -1")
 
     def accepts_drift(self, n_current: int, since_drift: int) -> bool:
@@ -45,7 +45,9 @@ class Guard:
 
     def promotes(self, challenger: float, champion: float) -> bool:
         """Whether a model with the first loss may take the place of one with the second."""
-        return not challenger > champion * (1 + self.margin)
+        if math.isnan(challenger):
+            return False
+        return self.margin == math.inf or challenger <= champion * (1 + self.margin)
 
 
 #: The guard that does nothing.

@@ -44,6 +44,7 @@ class Learning:
 
     def __init__(self, detector: Detector, seed: int, n_recent: int) -> None:
         self.classes: list[Label] = []
+        self._codes: dict[Label, int] = {}
         self.online = OnlineNet(MLP(learning_rate=_RATE), seed)
         self.champion: Champion | None = None
         self.detector = detector
@@ -124,15 +125,18 @@ class Learning:
         if champion is not None:
             champion.restore(parts["champion"])
         self.classes = list(record["classes"])
+        self._codes = {label: code for code, label in enumerate(self.classes)}
         self.detector.restore(record["detector"])
         self.n_rows, self.n_right, self._width = record["counts"]
         self._losses = list(record["losses"])
+        self._recent.clear()
         self._recent.extend(record["recent"])
 
     def _code(self, label: Label) -> int:
-        if label not in self.classes:
+        code = self._codes.setdefault(label, len(self.classes))
+        if code == len(self.classes):
             self.classes.append(label)
-        return self.classes.index(label)
+        return code
 
     def _mix(
         self, champion: NDArray[np.float32], online: NDArray[np.float32]

@@ -7,7 +7,8 @@ is trained on the past that agrees with them, and again each time the segment ha
 - Predictions go on with the old model while rows are gathered and while a training runs, on a
   thread of its own; rows that come meanwhile are learned by the new model before it takes over.
   With `wait=True` a training is over when `learn_one` returns, and everything is repeatable.
-- A row is safe when `learn_one` returns, unless the store gathers commits (`n_durable`).
+- A row is safe when `learn_one` returns, unless the store gathers commits (`n_durable`). When
+  the store fails, `learn_one` says so from then on; predictions go on.
 - After a crash `QuiltStream.open` reads the last checkpoint and learns the rows after it again.
 - The label of a row may come later: `predict_one(x, key=...)`, then `learn_one(y=..., key=...)`.
 
@@ -29,31 +30,26 @@ Paper: Algorithm 2.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError, StoreError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.inputs.row import Row, read_row
 from driftquilt.learners.base import Learner
 from driftquilt.store.base import Store
-from driftquilt.store.disk import DiskStore
-from driftquilt.store.memory import MemoryStore
+from driftquilt.stream import opening
 from driftquilt.stream.checkpoint import read_model, versions
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, RowForgotten
 from driftquilt.stream.guard import Guard
-from driftquilt.stream.rows import Label, iter_rows, read_at, read_label
-from driftquilt.stream.settings import StreamSettings
+from driftquilt.stream.opening import Place
+from driftquilt.stream.rows import Label, iter_rows, read_at, read_label, read_labels
 from driftquilt.stream.setup import Setup
 from driftquilt.stream.waiting import Key, Waiting
 
@@ -88,34 +84,20 @@ class QuiltStream:
         detector: Any = "adwin",
         n_wait: int = 100,
         *,
-        store: Store | str | os.PathLike[str] | None = None,
+        store: Place | None = None,
         guard: Guard | None = None,
         wait: bool = False,
         **settings: Any,
     ) -> None:
         estimator = QuiltClassifier() if estimator is None else estimator
-        random_state = getattr(estimator, "random_state", None)
-        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        setup = Setup(
-            StreamSettings.of(n_wait=n_wait, **settings),
-            estimator,
-            make_detector(detector, seed),
-            Guard() if guard is None else guard,
-            seed,
-        )
-        kept = _as_store(store)
-        if kept.n_appended or kept.state:
-            _let_go(kept, store)
-            raise StoreError(
-                "there is a stream in this store already; go on with it: QuiltStream.open(path)"
-            )
-        kept.write_state({"stream": setup.to_json()})
-        self._begin(Engine(setup, kept, wait=wait))
+        guard = Guard() if guard is None else guard
+        setup = Setup.of(estimator, detector, guard, n_wait=n_wait, **settings)
+        self._begin(opening.begin(store, setup, wait=wait))
 
     @classmethod
     def open(
         cls,
-        store: Store | str | os.PathLike[str],
+        store: Place,
         *,
         learner: Learner | None = None,
         detector: Any = None,
@@ -126,24 +108,17 @@ class QuiltStream:
         A learner or a detector that is code of your own has to be given again. Rows that waited
         for their label are there if the stream was closed, but not after a crash.
         """
-        if not isinstance(store, str | os.PathLike) or Path(store).is_dir():
-            kept = _as_store(store)
-        else:
-            raise StoreError(f"there is no folder {store}; begin a stream: QuiltStream(store=path)")
-        try:
-            setup = Setup.from_json(kept.state.get("stream"), learner, detector)
-            stream = cls.__new__(cls)
-            stream._begin(Engine(setup, kept, wait=wait))
-            waiting = stream._engine.restore()
-            stream._waiting.restore(waiting or [])
-        except BaseException:
-            _let_go(kept, store)
-            raise
+        engine, waiting = opening.resume(store, learner, detector, wait=wait)
+        stream = cls.__new__(cls)
+        stream._begin(engine)
+        stream._waiting.restore(waiting or [])
         return stream
 
     def _begin(self, engine: Engine) -> None:
         self._lock = threading.RLock()
         self._engine = engine
+        self._closed = False
+        self._untold: StoreError | None = None  # of a training that ended during a prediction
         self._waiting = Waiting(engine.setup.settings.max_waiting)
 
     @property
@@ -218,6 +193,8 @@ class QuiltStream:
 
     def learn_one(self, x: Any = None, y: Any = None, *, key: Key | None = None) -> list[Event]:
         """Learn a row, or the label of one that was predicted under a key; what happened of it."""
+        if x is not None and key is not None:
+            raise InputError(f"got a row and the key {key!r}; give one of them with the label")
         with self._lock:
             row = self._waiting.find(key) if key is not None else read_row(x)
             happened = self._learn([row], [read_label(y)])
@@ -228,9 +205,11 @@ class QuiltStream:
     def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:
         """Learn the rows of a table or list, in order, as `learn_one` would; all or none."""
         rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
-        labels = [read_at(number, read_label, label) for number, label in enumerate(y)]
+        labels = read_labels(y)
         if len(rows) != len(labels):
-            raise InputError(f"there are {len(rows)} rows but {len(labels)} labels")
+            raise InputError(
+                f"there are {len(rows)} rows but {len(labels)} labels; give one label per row"
+            )
         with self._lock:
             return self._learn(rows, labels)
 
@@ -242,17 +221,15 @@ class QuiltStream:
     def roll_back(self, version: int) -> None:
         """Let an earlier model answer again, until the next one is promoted."""
         with self._lock:
-            if version not in self.models:
-                raise InputError(f"there is no model {version!r} to roll back to; {self.models}")
+            self._expect_model(version)
             self._engine.roll_back(version)
 
     def classifier(self, version: int | None = None) -> QuiltClassifier:
         """A model as it was trained: the one in use, or another version."""
         with self._lock:
             version = self.model if version is None else version
-            if version not in self.models:
-                raise InputError(f"there is no model {version!r}; there are {self.models}")
-            return read_model(self.store, version, self._engine.setup.estimator.learner)
+            self._expect_model(version)
+            return read_model(self.store, version or 0, self._engine.setup.estimator.learner)
 
     def flush(self) -> int:
         """Make every row durable now; how many there are."""
@@ -265,13 +242,20 @@ class QuiltStream:
             return self._news()
 
     def close(self) -> None:
-        """Wait for a training, write everything down and let go of the store."""
+        """Wait for a training, write everything down and let go of the store.
+
+        After a failure nothing is written. Closing twice is fine.
+        """
         with self._lock:
+            closed, self._closed = self._closed, True
             try:
-                self._engine.collect(wait=True)
-                self._engine.checkpoint(self._waiting.to_json())
+                if self._engine.failure is None and not closed:
+                    self._engine.collect(wait=True)
+                    self._engine.checkpoint(self._waiting.to_json())
             finally:
                 self._engine.store.close()
+            if self._untold is not None and not closed:
+                raise self._untold
 
     def __enter__(self) -> Self:
         return self
@@ -288,13 +272,20 @@ class QuiltStream:
         row = read_row(x)
         with self._lock:
             self._engine.columns.expect([row])
-            self._engine.collect()
+            try:
+                self._engine.collect()
+            except StoreError as error:  # the old model answers
+                self._untold = error
             probabilities = self._engine.learning.predict(row)
             if key is not None:
                 forgotten = self._waiting.add(key, row)
                 if forgotten is not None:
                     self._engine.tell(RowForgotten(self.n_rows, forgotten))
             return probabilities
+
+    def _expect_model(self, version: int | None) -> None:
+        if version not in self.models:
+            raise InputError(f"there is no model {version!r}; there are {self.models}")
 
     def _learn(self, rows: list[Row], labels: list[Label]) -> list[Event]:
         self._engine.columns.expect(rows, labels)
@@ -304,15 +295,3 @@ class QuiltStream:
     def _news(self) -> list[Event]:
         news, self._engine.news = self._engine.news, []
         return news
-
-
-def _as_store(store: Store | str | os.PathLike[str] | None) -> Store:
-    if store is None:
-        return MemoryStore()
-    return DiskStore(store) if isinstance(store, str | os.PathLike) else store
-
-
-def _let_go(kept: Store, given: Store | str | os.PathLike[str] | None) -> None:
-    """Close a store that was opened here; one that the caller opened stays open."""
-    if kept is not given:
-        kept.close()

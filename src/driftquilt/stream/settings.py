@@ -56,12 +56,18 @@ class StreamSettings:
                 raise InputError(
                     f"{name} is {value!r}; it takes a whole number of at least {least}"
                 )
-        if self.refresh is not None and not 1 < self.refresh < math.inf:
+        if self.refresh is not None and not _is_factor(self.refresh):
             raise InputError(f"refresh is {self.refresh!r}; it takes a factor above 1, or None")
         if self.segment_rows < self.n_wait:
             raise InputError(
                 f"segment_rows is {self.segment_rows}, fewer than the {self.n_wait} rows that "
                 "n_wait gathers; a segment would end before a model is trained for it"
+            )
+
+        if self.max_rows < self.segment_rows:
+            raise InputError(
+                f"max_rows is {self.max_rows}, fewer than the {self.segment_rows} rows that one "
+                "segment may have by segment_rows; raise the one or lower the other"
             )
 
     @classmethod
@@ -80,3 +86,7 @@ class StreamSettings:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
+
+
+def _is_factor(value: Any) -> bool:
+    return type(value) in (int, float) and 1 < value < math.inf

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 from driftquilt.detectors.base import Detector
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError, StoreError
@@ -40,11 +43,26 @@ class Setup:
                 f"the estimator is a {type(self.estimator).__name__}; a stream takes a "
                 "QuiltClassifier"
             )
+        if not isinstance(self.guard, Guard):
+            raise InputError(
+                f"the guard is a {type(self.guard).__name__}; give a driftquilt.stream.guard.Guard"
+            )
         if not self.estimator.encode:
             raise InputError(
                 "the estimator has encode=False, but the rows of a stream are dictionaries, which "
                 "have to be encoded; leave it at True"
             )
+
+    @classmethod
+    def of(cls, estimator: QuiltClassifier, detector: Any, guard: Guard, **settings: Any) -> Setup:
+        """A setup from what a caller gives; all that is random follows from one seed."""
+        state = getattr(estimator, "random_state", None)
+        try:
+            seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))
+        except ValueError as error:
+            raise InputError(f"random_state is {state!r}; it takes an int, or None") from error
+        made = make_detector(detector, seed)
+        return cls(StreamSettings.of(**settings), estimator, made, guard, seed)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from sklearn.base import clone
 
 from driftquilt.errors import DriftquiltError
 from driftquilt.estimator import QuiltClassifier
-from driftquilt.estimator_file import pack
+from driftquilt.estimator_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
+from driftquilt.stream.past import first_row
 from driftquilt.stream.rows import LABEL
 
 __all__ = ["Outcome", "Training", "begin"]
@@ -29,14 +30,15 @@ __all__ = ["Outcome", "Training", "begin"]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A trained classifier, taken apart; or why there is none."""
+    """A trained classifier, whole and taken apart; or why there is none."""
 
+    n_current: int
+    clf: QuiltClassifier | None = None
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)
     shares: dict[int, float] = field(default_factory=dict)
     loss: float = 0.0
     explanation: str = ""
-    n_current: int = 0
     seconds: float = 0.0
     failure: str | None = None
 
@@ -45,33 +47,54 @@ class Outcome:
 class Training:
     """What a classifier is to be trained on; tables do not change while it runs."""
 
-    clf: QuiltClassifier
+    estimator: QuiltClassifier
+    seed: int
     numbers: Sequence[int]
     tables: Sequence[pa.Table]  # one per number, then the current rows
     names: Sequence[str]
 
     def run(self) -> Outcome:
-        """Train; errors of our own become a failure."""
+        """Train; whatever goes wrong becomes a failure, because the stream goes on without."""
         started = time.perf_counter()
-        table = pa.concat_tables(self.tables, promote_options="permissive")
-        held = [name for name in table.column_names if table[name].null_count < len(table)]
-        segments = np.repeat(np.array(self.names), [len(part) for part in self.tables])
-        features = table.select([name for name in held if name != LABEL])
+        n_current = len(self.tables[-1])
         try:
-            fitted = self.clf.fit(features, table[LABEL], segments=segments)
+            outcome = self._train()
         except DriftquiltError as error:
-            return Outcome(failure=str(error))
+            return Outcome(n_current, failure=str(error))
+        except Exception as error:  # a learner is the user's code
+            return Outcome(n_current, failure=repr(error))
+        return replace(outcome, seconds=time.perf_counter() - started)
+
+    def _train(self) -> Outcome:
+        fitted = self._fit()
         tensors, record = pack(fitted)
         uses = zip(self.numbers, fitted.selection_, strict=True)
         return Outcome(
+            len(self.tables[-1]),
+            # As it will come back from the store, and not as it is now: the two must not differ.
+            unpack(QuiltClassifier, tensors, record, self.estimator.learner, "the new model"),
             tensors=tensors,
             record=record,
             shares={number: float(use.share) for number, use in uses},
             loss=float(np.mean([f.validation_loss[f.best] for f in fitted.selection_.folds])),
             explanation=fitted.selection_.explain(),
-            n_current=len(self.tables[-1]),
-            seconds=time.perf_counter() - started,
         )
+
+    def _fit(self) -> QuiltClassifier:
+        table = pa.concat_tables(self.tables, promote_options="permissive")
+        # In order of name, so that it plays no part which row had a column first.
+        names = sorted(
+            name
+            for name in table.column_names
+            if name != LABEL and table[name].null_count < len(table)
+        )
+        codes = np.repeat(
+            np.arange(len(self.names), dtype=np.int32), [len(part) for part in self.tables]
+        )
+        segments = pa.DictionaryArray.from_arrays(codes, self.names)
+        clf: QuiltClassifier = clone(self.estimator)
+        clf.set_params(random_state=self.seed, progress=False)
+        return clf.fit(table.select(names), table[LABEL], segments=segments)
 
     def start(self) -> Future[Outcome]:
         """Train on a thread of its own."""
@@ -84,9 +107,9 @@ class Training:
 def begin(store: Store, estimator: QuiltClassifier, seed: int) -> Training:
     """The training for the store as it is now."""
     sealed = store.segments
-    clf = clone(estimator).set_params(random_state=seed, progress=False)
     return Training(
-        clf,
+        estimator,
+        seed,
         [segment.number for segment in sealed],
         [*(store.read(segment.number) for segment in sealed), store.open_rows()],
         [*map(_name, sealed), "the current segment"],
@@ -94,5 +117,5 @@ def begin(store: Store, estimator: QuiltClassifier, seed: int) -> Training:
 
 
 def _name(segment: SealedSegment) -> str:
-    first = int(segment.name or 0)
+    first = first_row(segment)
     return f"segment {segment.number} (rows {first} to {first + segment.n_rows - 1})"

@@ -1,0 +1,59 @@
+"""Begin a stream in a store, or go on with the one that it holds.
+
+A store that was opened here is let go of when that fails; one that the caller opened stays open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from driftquilt.errors import StoreError
+from driftquilt.learners.base import Learner
+from driftquilt.store.base import Store
+from driftquilt.store.disk import DiskStore
+from driftquilt.store.memory import MemoryStore
+from driftquilt.stream.engine import Engine
+from driftquilt.stream.setup import Setup
+
+__all__ = ["Place", "begin", "resume"]
+
+Place: TypeAlias = Store | str | os.PathLike[str]
+
+
+def begin(place: Place | None, setup: Setup, *, wait: bool) -> Engine:
+    """A new stream in a store that holds nothing."""
+    with _opened(MemoryStore() if place is None else place) as store:
+        if store.n_appended or store.state or store.models:
+            raise StoreError(
+                "there is a stream in this store already; go on with it: QuiltStream.open(path)"
+            )
+        store.write_state({"stream": setup.to_json()})
+        return Engine(setup, store, wait=wait)
+
+
+def resume(
+    place: Place, learner: Learner | None, detector: Any, *, wait: bool
+) -> tuple[Engine, Any]:
+    """The stream of a store as it was after its last row, and what was waiting when it closed."""
+    if isinstance(place, str | os.PathLike) and not Path(place).is_dir():
+        raise StoreError(f"there is no folder {place}; begin a stream: QuiltStream(store=path)")
+    with _opened(place) as store:
+        engine = Engine(
+            Setup.from_json(store.state.get("stream"), learner, detector), store, wait=wait
+        )
+        return engine, engine.restore()
+
+
+@contextlib.contextmanager
+def _opened(place: Place) -> Iterator[Store]:
+    store = DiskStore(place) if isinstance(place, str | os.PathLike) else place
+    try:
+        yield store
+    except BaseException:
+        if store is not place:
+            store.close()
+        raise

@@ -1,0 +1,97 @@
+"""Short streams with drifts for the tests, and everything that a closed stream has left.
+
+The concept turns round every `TURN` rows. One column in four rows is missing, one is text, and
+one comes late. Nets are tiny and trainings short, so that a stream of some hundred rows with its
+drifts takes well under a second.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.store.base import Store
+from driftquilt.store.disk import DiskStore
+from driftquilt.stream.checkpoint import read_checkpoint, versions
+from driftquilt.stream.guard import Guard
+from driftquilt.stream.past import first_row
+from driftquilt.stream.runner import QuiltStream
+from tests.store.crash.vfs import HastyDisk
+
+TURN = 150
+LATE = 100  # the row in which a column comes
+ADWIN = {"kind": "adwin", "clock": 1, "delta": 0.05}
+
+LabelledRow = tuple[dict[str, Any], str]
+
+
+def rows(n_rows: int, seed: int = 0) -> list[LabelledRow]:
+    """Rows whose label says whether a > b, then the opposite, by turns."""
+    rng = Random(seed)  # noqa: S311
+    made = []
+    for number in range(n_rows):
+        x: dict[str, Any] = {"a": rng.random(), "b": rng.random()}
+        x["city"] = rng.choice(["Oslo", "Rome"])
+        y = "yes" if (x["a"] > x["b"]) == (number // TURN % 2 == 0) else "no"
+        if number % 4 == 0:
+            x["c"] = None if number % 8 else float(number % 3)
+        if number >= LATE:
+            x["late"] = rng.gauss(3, 2)
+        made.append((x, y))
+    return made
+
+
+def estimator(**settings: Any) -> QuiltClassifier:
+    tiny = {"hidden_units": 8, "n_folds": 2, "max_epochs": 4, "n_jobs": 1, "random_state": 0}
+    return QuiltClassifier(**(tiny | settings))
+
+
+def start(store: Any = None, **settings: Any) -> QuiltStream:
+    given: dict[str, Any] = {"detector": ADWIN, "n_wait": 30, "wait": True}
+    given["guard"] = Guard(min_rows=30)
+    return QuiltStream(estimator(), store=store, **(given | settings))
+
+
+def learn(stream: QuiltStream, some: list[LabelledRow]) -> QuiltStream:
+    for x, y in some:
+        stream.learn_one(x, y)
+    return stream
+
+
+def hasty(path: Path, **pace: Any) -> DiskStore:
+    """A store on the disk that does not wait for it."""
+    return DiskStore(path, disk=HastyDisk(), **pace)
+
+
+def left_in(store: Store) -> dict[str, Any]:
+    """Everything a stream has left in its store; how long things took is left out."""
+    found = read_checkpoint(store)
+    assert found is not None
+    tensors, record = found
+    for event in record["events"]:
+        event.pop("seconds", None)
+    return {
+        "weights": {name: tensor.tobytes() for name, tensor in tensors.items()},
+        "record": record,
+        "rows": stored_rows(store),
+        "segments": [(s.number, s.name, s.n_rows) for s in store.segments],
+        "models": {v: store.model(number) for v, number in sorted(versions(store).items())},
+        "counts": (store.n_appended, store.n_durable, store.n_open),
+    }
+
+
+def stored_rows(store: Store) -> list[dict[str, Any]]:
+    """All rows in order, without what is missing; of dropped segments there are none."""
+    tables = [store.read(segment.number) for segment in store.segments]
+    for segment, table in zip(store.segments, tables, strict=True):
+        assert table.num_rows == segment.n_rows
+        assert first_row(segment) + segment.n_rows <= store.n_appended - store.n_open
+    found = [row for table in [*tables, store.open_rows()] for row in table.to_pylist()]
+    return [{name: v for name, v in row.items() if v is not None} for row in found]
+
+
+def as_stored(some: list[LabelledRow]) -> list[dict[str, Any]]:
+    """What `stored_rows` has to give for rows."""
+    return [{n: v for n, v in {**x, "label": y}.items() if v is not None} for x, y in some]

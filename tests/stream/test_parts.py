@@ -1,0 +1,216 @@
+"""Guard, settings, waiting rows, past segments and events: each keeps what it promises."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.errors import InputError
+from driftquilt.store.base import SealedSegment
+from driftquilt.stream import events
+from driftquilt.stream.events import Event, ModelTrained, read_event
+from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
+from driftquilt.stream.past import fade, least_used
+from driftquilt.stream.rows import Columns, read_label
+from driftquilt.stream.settings import StreamSettings
+from driftquilt.stream.waiting import Waiting
+
+losses = st.floats(0, 10)
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 300), st.integers(0, 300))
+def test_a_drift_counts_when_the_segment_and_the_pause_are_long_enough(
+    min_rows: int, cool_down: int, n_current: int, since: int
+) -> None:
+    guard = Guard(min_rows=min_rows, cool_down=cool_down)
+    assert guard.accepts_drift(n_current, since) == (n_current >= min_rows and since > cool_down)
+    assert LET_ALL_THROUGH.accepts_drift(n_current, since + 1)
+
+
+@given(losses, losses, st.floats(-0.9, 5))
+def test_a_challenger_within_the_margin_is_promoted(new: float, old: float, margin: float) -> None:
+    assert Guard(margin=margin).promotes(new, old) == (new <= old * (1 + margin))
+    assert LET_ALL_THROUGH.promotes(new, old)
+
+
+def test_a_model_without_a_loss_is_never_promoted() -> None:
+    assert not Guard().promotes(math.nan, 0.5)
+    assert not LET_ALL_THROUGH.promotes(math.nan, 0.5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"cool_down": -1}, {"min_rows": 1.5}, {"min_rows": True}, {"margin": -1}, {"margin": "0.1"},
+     {"margin": math.nan}, {"margin": None}],
+    ids=str,
+)  # fmt: skip
+def test_a_guard_refuses_what_makes_no_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*; it takes"):
+        Guard(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"n_wait": 1}, {"n_wait": 2.0}, {"n_wait": True}, {"n_wait": "9"}, {"max_models": 0},
+     {"max_segments": 0}, {"max_rows": 1}, {"max_waiting": -1}, {"checkpoint_rows": 0},
+     {"refresh": 1}, {"refresh": math.inf}, {"refresh": "2"}, {"refresh": math.nan}],
+    ids=str,
+)  # fmt: skip
+def test_settings_refuse_what_makes_no_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*; it takes"):
+        StreamSettings(**wrong)
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(InputError, match="segment_rows is 50, fewer than the 100 rows"):
+        StreamSettings(segment_rows=50)
+    with pytest.raises(InputError, match="max_rows is 900, fewer than the 1000 rows"):
+        StreamSettings(segment_rows=1000, max_rows=900)
+    with pytest.raises(InputError, match="a stream has no setting 'n_weight'; it has n_wait,"):
+        StreamSettings.of(n_weight=5)
+
+
+@given(st.integers(2, 10**6), st.floats(1.001, 10))
+def test_the_next_training_is_further_on(n_current: int, refresh: float) -> None:
+    later = StreamSettings(refresh=refresh).next_training(n_current)
+    assert later is not None
+    assert n_current < later <= math.ceil(n_current * refresh)
+    assert StreamSettings(refresh=None).next_training(n_current) is None
+
+
+keys = st.integers(-5, 5) | st.sampled_from(["a", "b", "1"])
+
+
+@given(st.lists(keys, unique_by=lambda key: (type(key), key), max_size=9), st.integers(0, 5))
+def test_the_newest_rows_wait_and_the_oldest_are_forgotten(some: list[Any], most: int) -> None:
+    waiting = Waiting(most)
+    gone = [waiting.add(key, {"n": float(at)}) for at, key in enumerate(some)]
+    kept = some[max(len(some) - most, 0) :]
+    assert [key for key in gone if key is not None] == some[: len(some) - len(kept)]
+    again = Waiting(most)
+    again.restore(json.loads(json.dumps(waiting.to_json())))
+    assert len(again) == len(waiting) == len(kept)
+    for key in kept:
+        assert again.find(key) == waiting.find(key) == {"n": float(some.index(key))}
+        again.remove(key)
+        with pytest.raises(InputError, match="no row waits under the key"):
+            again.find(key)
+
+
+def test_keys_are_strings_or_ints_and_each_is_used_once() -> None:
+    waiting = Waiting(5)
+    for wrong in (1.5, None, True, (1,), b"a"):
+        with pytest.raises(InputError, match="give a string or an int"):
+            waiting.add(wrong, {})
+        with pytest.raises(InputError, match="no row waits"):
+            waiting.find(wrong)
+    waiting.add("a", {})
+    with pytest.raises(InputError, match="'a' waits for its label already"):
+        waiting.add("a", {})
+    assert len(waiting) == 1
+
+
+sizes = st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1)), min_size=1, max_size=12)
+
+
+@given(sizes, st.integers(1, 8), st.integers(2, 200))
+def test_the_least_used_go_until_the_rest_is_within_bounds(
+    some: list[tuple[int, float]], max_segments: int, max_rows: int
+) -> None:
+    past = [SealedSegment(n, n, size, 0) for n, (size, _) in enumerate(some)]
+    used = {n: use for n, (_, use) in enumerate(some)}
+    gone = least_used(past, used, max_segments, max_rows)
+    kept = [segment for segment in past if segment not in gone]
+    assert kept[-1] == past[-1]
+    assert len(kept) == 1 or sum(segment.n_rows for segment in kept) <= max_rows
+    assert len(kept) <= max_segments
+    others = kept[:-1]
+    assert all(used[g.number] <= used[k.number] for g in gone for k in others)
+
+
+def test_use_fades_towards_the_latest_share() -> None:
+    used = 1.0
+    for _ in range(10):
+        used = fade(used, 0.25)
+    assert used == pytest.approx(0.25, abs=1e-3)
+
+
+EXAMPLES: list[Event] = [
+    events.DriftFound(1),
+    events.SegmentSealed(2, 3, 0, 50, full=True),
+    events.SegmentDropped(3, 1, 50, 0.25),
+    ModelTrained(4, 30, {1: 0.5, 12: 0.0}, 0.1 + 0.2, 1.5, "because"),
+    events.TrainingFailed(5, "no rows"),
+    events.ModelPromoted(6, 2, 0.3, None),
+    events.ModelKept(7, 0.4, 0.3),
+    events.ModelRolledBack(8, 1),
+    events.RowForgotten(9, "order 7"),
+    events.RowForgotten(9, 7),
+]
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
+def test_an_event_goes_through_json_and_says_what_it_is(event: Event) -> None:
+    again = read_event(json.loads(json.dumps(event.to_json())))
+    assert again == event
+    assert type(again) is type(event)
+    assert again.to_json() == event.to_json()
+    assert str(event).startswith(f"row {event.row}: ")
+    assert len(str(event)) > 12
+    assert hash(event) == hash(again)
+
+
+def test_a_thousand_events_and_twenty_explanations_are_kept() -> None:
+    kept: list[Event] = []
+    for row in range(1_100):
+        events.keep(kept, ModelTrained(row, 30, {1: 0.5}, 0.3, 1.0, f"because of {row}"))
+    assert [event.row for event in kept] == list(range(100, 1_100))
+    said = [event.explanation for event in kept if isinstance(event, ModelTrained)]
+    assert said == [""] * 980 + [f"because of {row}" for row in range(1_080, 1_100)]
+
+
+def test_every_kind_of_event_has_its_example() -> None:
+    assert {type(event).__name__ for event in EXAMPLES} == set(events.__all__) - {
+        "Event", "keep", "read_event",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given_as", "label"), [(3, 3), (3.0, 3), (True, True), ("x", "x"), (-(2**63), -(2**63))]
+)
+def test_labels_become_plain(given_as: Any, label: Any) -> None:
+    assert read_label(given_as) == label
+    assert type(read_label(given_as)) is type(label)
+
+
+@pytest.mark.parametrize("wrong", [None, math.nan, 1.5, math.inf, 2**63, b"x", [1], {"y": 1}])
+def test_what_is_no_label_is_refused(wrong: Any) -> None:
+    with pytest.raises(InputError, match="the label"):
+        read_label(wrong)
+
+
+def test_columns_keep_their_kind_through_json() -> None:
+    columns = Columns()
+    columns.remember({"b": 1.0, "a": "x", "c": None}, True)
+    again = Columns.from_json(json.loads(json.dumps(columns.to_json())))
+    for one in (columns, again):
+        one.expect([{"a": "y", "b": None, "c": "new"}], [False])
+        wrong: list[tuple[list[Any], list[Any]]] = [
+            ([{"a": 1.0}], []),
+            ([{"b": "x"}], []),
+            ([{"c": 1.0}, {"c": "x"}], []),
+            ([{}], ["yes"]),
+            ([{}], [1]),
+            ([{"label": 1.0}], []),
+            ([{"a": "\ud800"}], []),
+            ([{"\ud800": 1.0}], []),
+        ]
+        for rows, labels in wrong:
+            with pytest.raises(InputError):
+                one.expect(rows, labels)
+        assert one.to_json() == columns.to_json()

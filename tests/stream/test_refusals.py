@@ -1,0 +1,239 @@
+"""What a stream cannot use is one of our errors, and leaves the stream and its store unharmed."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from driftquilt.errors import DriftquiltError, InputError, StoreError
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.store.memory import MemoryStore
+from driftquilt.stream.guard import Guard
+from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream.setup import FORMAT
+from tests.stream.streams import hasty, learn, left_in, rows, start
+
+ROWS = rows(80)
+
+
+def state(stream: QuiltStream) -> dict[str, Any]:
+    stream._engine.checkpoint(stream._waiting.to_json())
+    return left_in(stream.store)
+
+
+BAD_ROWS: list[Any] = [
+    None,
+    5,
+    "a",
+    [1.0, 2.0],
+    np.zeros(3),
+    {"a": "text where numbers were"},
+    {"city": 7.0},
+    {"a": math.inf},
+    {"a": 1e39},
+    {"a": b"bytes"},
+    {"a": [1.0]},
+    {"a": object()},
+    {"label": 1.0},
+    {"city": "\ud800"},
+    {"\udfff": 1.0},
+]
+BAD_LABELS: list[Any] = [None, math.nan, 1.5, 3, True, b"yes", ["yes"], object(), "\ud800"]
+BAD_TABLES: list[Any] = [
+    {"a": 1.0, "b": 2.0},
+    "rows",
+    None,
+    5,
+    np.zeros((2, 2)),
+    [[1.0], [2.0]],
+    [{"a": 1.0}, None],
+    [{"c": 1.0}, {"c": "text"}],
+]
+
+
+def test_bad_rows_and_labels_leave_the_stream_as_it_was() -> None:
+    stream = learn(start(), ROWS[:40])
+    before, good = state(stream), ROWS[40][0]
+    for row in BAD_ROWS:
+        with pytest.raises(InputError):
+            stream.learn_one(row, "yes")
+        with pytest.raises(InputError):
+            stream.predict_one(row)
+    for label in BAD_LABELS:
+        with pytest.raises(InputError, match="label"):
+            stream.learn_one(good, label)
+    for table in BAD_TABLES:
+        with pytest.raises(InputError):
+            stream.learn_many(table, ["yes", "no"])
+    for labels in (None, 5, "ab", {"y": 1, "z": 2}, ["yes"], ["yes", 3]):
+        with pytest.raises(InputError):
+            stream.learn_many([good, good], labels)  # type: ignore[arg-type]
+    for table in BAD_TABLES[:4]:
+        with pytest.raises(InputError):
+            stream.predict_many(table)
+    assert state(stream) == before
+    whole = learn(start(), ROWS)
+    assert state(learn(stream, ROWS[40:])) == state(whole)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_wait": 1}, "n_wait is 1; it takes"),
+        ({"n_weight": 5}, "a stream has no setting 'n_weight'"),
+        ({"detector": "adwim"}, "did you mean 'adwin'"),
+        ({"detector": object()}, "this is no detector"),
+        ({"guard": 5}, "the guard is a int"),
+        ({"refresh": "2"}, "refresh is '2'"),
+        ({"segment_rows": 10}, "segment_rows is 10, fewer than"),
+        ({"max_rows": 500}, "max_rows is 500, fewer than"),
+    ],
+    ids=str,
+)
+def test_settings_are_checked_before_a_folder_is_made(
+    tmp_path: Path, wrong: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        start(tmp_path / "store", **wrong)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("clf", "the estimator is a str; a stream takes a QuiltClassifier"),
+        (QuiltClassifier(encode=False), "encode=False"),
+        (QuiltClassifier(random_state="seven"), "random_state is 'seven'"),  # type: ignore[arg-type]
+    ],
+    ids=["kind", "encode", "seed"],
+)
+def test_an_estimator_that_cannot_be_used_is_refused(wrong: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        QuiltStream(wrong)
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("all my work")
+    for make in (start, QuiltStream.open):
+        with pytest.raises(StoreError, match=r"is not a store: it has 'thesis\.txt'"):
+            make(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+    with pytest.raises(StoreError, match="is a file"):
+        start(tmp_path / "thesis.txt")
+    with pytest.raises(StoreError, match="there is no folder"):
+        QuiltStream.open(tmp_path / "thesis.txt")
+
+
+def test_a_missing_folder_is_not_made_by_opening(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no folder .*begin a stream: QuiltStream"):
+        QuiltStream.open(tmp_path / "missing")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_a_store_that_holds_a_stream_is_not_begun_anew(tmp_path: Path) -> None:
+    stream = learn(start(hasty(tmp_path)), ROWS[:40])
+    before = state(stream)
+    stream.close()
+    with pytest.raises(StoreError, match="a stream in this store already; go on with it: "):
+        start(tmp_path)
+    with QuiltStream.open(hasty(tmp_path), wait=True) as again:
+        assert state(again) == before
+
+
+def test_a_store_without_a_stream_is_neither_opened_nor_taken(tmp_path: Path) -> None:
+    with hasty(tmp_path) as store:
+        store.append(pa.record_batch({"x": [1.0]}))
+    for make, message in ((QuiltStream.open, "no stream in this store"), (start, "already")):
+        with pytest.raises(StoreError, match=message):
+            make(tmp_path)
+    with hasty(tmp_path) as store:  # it was let go of, and has what it had
+        assert store.open_rows().to_pylist() == [{"x": 1.0}]
+
+
+def test_a_store_has_one_writer(tmp_path: Path) -> None:
+    first = learn(start(hasty(tmp_path)), ROWS[:10])
+    for make in (start, QuiltStream.open):
+        with pytest.raises(StoreError, match=r"in use|another process|is open"):
+            make(tmp_path)
+    learn(first, ROWS[10:40])
+    first.close()
+    with QuiltStream.open(tmp_path) as again:
+        assert again.n_rows == 40
+
+
+def test_a_store_that_the_caller_opened_stays_open_when_the_stream_cannot_begin() -> None:
+    store = MemoryStore()
+    store.append(pa.record_batch({"x": [1.0]}))
+    with pytest.raises(StoreError):
+        QuiltStream(store=store)
+    with pytest.raises(StoreError):
+        QuiltStream.open(store)
+    assert store.n_open == 1
+    assert store.append(pa.record_batch({"x": [2.0]})) == 2
+
+
+def test_a_stream_of_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    learn(start(hasty(tmp_path)), ROWS[:10]).close()
+    with hasty(tmp_path) as store:
+        setup = store.state["stream"]
+        store.write_state({"stream": {**setup, "format": FORMAT + 1}})
+    with pytest.raises(StoreError, match=f"has format {FORMAT + 1}, this version reads {FORMAT}"):
+        QuiltStream.open(tmp_path)
+    with hasty(tmp_path) as store:
+        assert store.n_appended == 10
+
+
+def test_a_store_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    learn(start(hasty(tmp_path)), ROWS[:10]).close()
+    with sqlite3.connect(tmp_path / "store.sqlite") as database:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        database.execute(f"PRAGMA user_version={version + 1}")
+    database.close()
+    with pytest.raises(StoreError, match=r"newer|format|version"):
+        QuiltStream.open(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_an_error_of_ours(tmp_path: Path) -> None:
+    learn(start(hasty(tmp_path)), ROWS[:40]).close()
+    for path in (tmp_path / "models").iterdir():
+        path.write_bytes(path.read_bytes()[:-3] + b"???")
+    with pytest.raises(DriftquiltError):
+        QuiltStream.open(tmp_path)
+
+
+def test_code_of_the_users_own_has_to_be_given_again(tmp_path: Path) -> None:
+    class Own:
+        drift_detected = False
+
+        def update(self, value: float) -> None: ...
+
+    learn(start(hasty(tmp_path), detector=Own()), ROWS[:40]).close()
+    with pytest.raises(InputError, match="give the object again"):
+        QuiltStream.open(tmp_path)
+    with QuiltStream.open(tmp_path, detector=Own()) as again:
+        assert again.n_rows == 40
+
+
+def test_after_closing_a_stream_predicts_and_learning_is_refused(tmp_path: Path) -> None:
+    stream = learn(start(hasty(tmp_path)), ROWS[:40])
+    stream.close()
+    stream.close()
+    assert stream.predict_one(ROWS[40][0]) in ("yes", "no")
+    with pytest.raises(StoreError, match="is closed; open it again"):
+        stream.learn_one(*ROWS[40])
+    with QuiltStream.open(tmp_path) as again:
+        assert again.n_rows == 40
+
+
+def test_what_is_kept_of_a_setup_is_json() -> None:
+    store = MemoryStore()
+    start(store, guard=Guard(margin=math.inf), refresh=None)
+    text = json.dumps(store.state["stream"])
+    assert json.loads(text) == store.state["stream"]
