@@ -97,7 +97,7 @@ class Columns:
 
     def to_batch(self, rows: Sequence[Row], labels: Sequence[Label]) -> pa.RecordBatch:
         """Rows that have been remembered, as the store takes them."""
-        names = dict.fromkeys(name for row in rows for name in row if name in self._is_text)
+        names = sorted({name for row in rows for name in row if name in self._is_text})
         arrays = [
             _to_arrow([row.get(name) for row in rows], _ARROW[self._is_text[name]])
             for name in names
