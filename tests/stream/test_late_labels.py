@@ -48,7 +48,7 @@ def test_labels_come_in_any_order() -> None:
 @pytest.mark.parametrize("key", ["never", 5, None])
 def test_a_key_that_was_never_predicted_is_refused(key: Any) -> None:
     stream = begun()
-    wrong = "no row waits under the key" if key is not None else "a row is a dictionary"
+    wrong = "no row waits under the key" if key is not None else "neither a row nor a key"
     with pytest.raises(InputError, match=wrong):
         stream.learn_one(y="yes", key=key)
     assert stream.n_rows == 10
@@ -95,7 +95,7 @@ def test_the_oldest_is_forgotten_behind_too_many_others_and_that_is_said() -> No
     assert stream.n_waiting == 3
     forgotten = [event for event in stream.events if isinstance(event, RowForgotten)]
     assert forgotten == [RowForgotten(10, 0), RowForgotten(10, 1)]
-    with pytest.raises(InputError, match="was forgotten behind 3 others; give the row itself"):
+    with pytest.raises(InputError, match="was forgotten behind 3 others, or was lost in a crash"):
         stream.learn_one(y="yes", key=0)
     assert stream.learn_one(y="yes", key=2) == forgotten
 

@@ -226,8 +226,13 @@ def test_after_closing_a_stream_predicts_and_learning_is_refused(tmp_path: Path)
     stream.close()
     stream.close()
     assert stream.predict_one(ROWS[40][0]) in ("yes", "no")
-    with pytest.raises(StoreError, match="is closed; open it again"):
-        stream.learn_one(*ROWS[40])
+    for wrong in (
+        lambda: stream.learn_one(*ROWS[40]),
+        lambda: stream.predict_one(ROWS[40][0], key=1),
+    ):
+        with pytest.raises(StoreError, match="the stream is closed; go on with it"):
+            wrong()
+    assert (stream.n_rows, stream.n_waiting) == (40, 0)
     with QuiltStream.open(tmp_path) as again:
         assert again.n_rows == 40
 

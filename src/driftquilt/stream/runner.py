@@ -138,7 +138,10 @@ class QuiltStream:
 
     @property
     def accuracy(self) -> float:
-        """Share of rows that were predicted right, each before it was learned."""
+        """Share of rows that were predicted right, each right before it was learned.
+
+        With late labels this is not what was answered when the row came.
+        """
         learning = self._engine.learning
         return learning.n_right / learning.n_rows if learning.n_rows else 0.0
 
@@ -195,6 +198,8 @@ class QuiltStream:
         """Learn a row, or the label of one that was predicted under a key; what happened of it."""
         if x is not None and key is not None:
             raise InputError(f"got a row and the key {key!r}; give one of them with the label")
+        if x is None and key is None:
+            raise InputError("got neither a row nor a key; give one of them with the label")
         with self._lock:
             row = self._waiting.find(key) if key is not None else read_row(x)
             happened = self._learn([row], [read_label(y)])
@@ -278,16 +283,22 @@ class QuiltStream:
                 self._untold = error
             probabilities = self._engine.learning.predict(row)
             if key is not None:
+                self._expect_open()
                 forgotten = self._waiting.add(key, row)
                 if forgotten is not None:
                     self._engine.tell(RowForgotten(self.n_rows, forgotten))
             return probabilities
+
+    def _expect_open(self) -> None:
+        if self._closed:
+            raise StoreError("the stream is closed; go on with it: QuiltStream.open(path)")
 
     def _expect_model(self, version: int | None) -> None:
         if version not in self.models:
             raise InputError(f"there is no model {version!r}; there are {self.models}")
 
     def _learn(self, rows: list[Row], labels: list[Label]) -> list[Event]:
+        self._expect_open()
         self._engine.columns.expect(rows, labels)
         self._engine.take(rows, labels)
         return self._news()

@@ -49,8 +49,8 @@ class Waiting:
         if type(key) not in (str, int) or key not in self._rows:
             raise InputError(
                 f"no row waits under the key {key!r}: it was never predicted, has its label "
-                f"already, or was forgotten behind {self._most} others; give the row itself, "
-                "learn_one(x, y)"
+                f"already, was forgotten behind {self._most} others, or was lost in a crash; give "
+                "the row itself, learn_one(x, y)"
             )
         return self._rows[key]
 
