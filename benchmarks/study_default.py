@@ -43,6 +43,10 @@ def _paced(**changes: Any) -> Quilt:
     return replace(DEFAULT, pace=replace(DEFAULT.pace, **changes))
 
 
+def _learning(**changes: Any) -> Quilt:
+    return replace(DEFAULT, learner=MLP(**{"learning_rate": None, "batch_size": 64, **changes}))
+
+
 def _bounds(step: float, drop_by: float) -> Quilt:
     bounds = tuple(step * k for k in range(1, round(2 / step) + 1))
     return replace(DEFAULT, search=Shared(bounds, drop_by))
@@ -54,15 +58,15 @@ VARIANTS: dict[str, Quilt] = {
     "paper, shared bounds": Quilt(),
     "paper, shared bounds, 4 folds": Quilt(n_folds=4),
     **{f"{n} fold(s)": replace(DEFAULT, n_folds=n) for n in (1, 2, 3, 5, 8)},
-    **{f"patience {n}": replace(DEFAULT, patience=n) for n in (4, 8, 10)},
-    **{f"rate {r}": replace(DEFAULT, learner=MLP(learning_rate=r)) for r in (1e-3, 3e-3, 1e-2)},
-    "batches of 64": replace(DEFAULT, learner=MLP(learning_rate=None, batch_size=64)),
+    **{f"patience {n}": replace(DEFAULT, patience=n) for n in (4, 6, 10)},
+    **{f"rate {r}": _learning(learning_rate=r) for r in (1e-3, 3e-3, 1e-2)},
+    **{f"batches of {n}": _learning(batch_size=n) for n in (32, 128)},
     **{f"averaging {share}": _paced(averaging=share) for share in (0.0, 0.6, 0.9)},
     **{f"{n} rows scored": _paced(score_rows=n) for n in (64, 1024, None)},
     **{f"scored every {n} epochs": _paced(score_every=n) for n in (1, 6)},
-    **{f"{n} rows trained": _paced(epoch_rows=n) for n in (1024, 2048, 8192, None)},
-    **{f"dropped at {share}": _bounds(0.125, share) for share in (0.4, 1.6, math.inf)},
-    **{f"{round(2 / step)} bounds": _bounds(step, 0.8) for step in (0.25, 0.0625)},
+    **{f"{n} rows trained": _paced(epoch_rows=n) for n in (1024, 4096, None)},
+    **{f"dropped at {share}": _bounds(0.125, share) for share in (0.3, 1.2, math.inf)},
+    **{f"{round(2 / step)} bounds": _bounds(step, 0.6) for step in (0.25, 0.0625)},
 }
 
 

@@ -93,7 +93,7 @@ def test_labels_keep_their_type(path: Path, labels: Any) -> None:
     "settings",
     [
         {"search": Shared((0.25, 0.5))},
-        {"search": Shared((0.25, 0.5), drop_by=0.3, drop_from=2)},
+        {"search": Shared((0.25, 0.5), drop_by=0.3)},
         {"search": Bayes(1, 1)},
         {"search": "bayes", "n_folds": 1},
         {"class_weight": {"buys": 2.0, "leaves": 0.5}},

@@ -29,7 +29,7 @@ QUILT = Quilt(
     max_epochs=12,
     patience=4,
     pace=PACE,
-    search=Shared((0.2, 0.5, 1.0), drop_by=0.1, drop_from=4),
+    search=Shared((0.2, 0.5, 1.0), drop_by=0.1),
 )
 
 

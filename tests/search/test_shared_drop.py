@@ -25,8 +25,8 @@ from tests.search.test_shared import CANDIDATES, facts, lone, sine_task, start
 PACE = Pace(score_rows=40, score_every=2, epoch_rows=150, averaging=0.7)
 
 
-def search(task: Task, drop_by: float, drop_from: int) -> list[Trial[MLPModel]]:
-    trials = list(Shared(CANDIDATES, drop_by=drop_by, drop_from=drop_from).trials(task, start))
+def search(task: Task, drop_by: float) -> list[Trial[MLPModel]]:
+    trials = list(Shared(CANDIDATES, drop_by=drop_by).trials(task, start))
     assert sorted(trial.disparity_max for trial in trials) == sorted(CANDIDATES)
     return trials
 
@@ -34,7 +34,7 @@ def search(task: Task, drop_by: float, drop_from: int) -> list[Trial[MLPModel]]:
 @pytest.mark.parametrize("pace", [FULL_PACE, PACE], ids=["full", "paced"])
 def test_a_bound_that_was_not_dropped_gets_what_a_lone_training_gives_it(pace: Pace) -> None:
     task = replace(sine_task(), pace=pace)
-    trials = search(task, drop_by=0.06, drop_from=3)
+    trials = search(task, drop_by=0.06)
     assert {trial.finished for trial in trials} == {True, False}
     for trial in trials:
         alone = lone(task, trial.disparity_max)
@@ -56,7 +56,7 @@ def test_by_default_none_is_dropped(pace: Pace) -> None:
 
 def test_the_less_is_forgiven_the_fewer_epochs_are_trained() -> None:
     n_epochs = [
-        sum(len(trial.epochs) for trial in search(sine_task(), drop_by, drop_from=2))
+        sum(len(trial.epochs) for trial in search(sine_task(), drop_by))
         for drop_by in (math.inf, 0.1, 0.0)
     ]
     assert n_epochs == sorted(n_epochs, reverse=True)
@@ -126,11 +126,11 @@ def alone(script: list[list[float]], bound: float) -> Trial[Scripted]:
     return finish(run, bound)
 
 
-@given(scripts, st.sampled_from([0.0, 0.1, 0.5, 2.0, math.inf]), st.integers(1, N_EPOCHS + 1))
+@given(scripts, st.sampled_from([0.0, 0.1, 0.5, 2.0, math.inf]))
 def test_what_is_dropped_was_far_behind_and_what_is_not_is_finished(
-    script: list[list[float]], drop_by: float, drop_from: int
+    script: list[list[float]], drop_by: float
 ) -> None:
-    shared = Shared(BOUNDS, drop_by=drop_by, drop_from=drop_from)
+    shared = Shared(BOUNDS, drop_by=drop_by)
     trials = list(shared.trials(TASK, lambda: Scripted(script)))
     lowest = min(trial.validation_loss for trial in trials)
     assert sorted(trial.disparity_max for trial in trials) == list(BOUNDS)
@@ -139,18 +139,17 @@ def test_what_is_dropped_was_far_behind_and_what_is_not_is_finished(
             assert facts_of(trial) == facts_of(alone(script, trial.disparity_max))
         else:
             assert drop_by < math.inf
-            assert len(trial.epochs) >= drop_from
             assert trial.validation_loss > lowest * (1 + drop_by / len(trial.epochs))
 
 
-@given(scripts, st.sampled_from([0.0, 0.1, 0.5, 2.0]), st.integers(1, N_EPOCHS + 1))
+@given(scripts, st.sampled_from([0.0, 0.1, 0.5, 2.0]))
 def test_the_winner_is_the_same_unless_it_was_itself_dropped(
-    script: list[list[float]], drop_by: float, drop_from: int
+    script: list[list[float]], drop_by: float
 ) -> None:
     everyone = list(Shared(BOUNDS).trials(TASK, lambda: Scripted(script)))
     if not any(math.isfinite(trial.validation_loss) for trial in everyone):
         return
-    shared = Shared(BOUNDS, drop_by=drop_by, drop_from=drop_from)
+    shared = Shared(BOUNDS, drop_by=drop_by)
     trials = list(shared.trials(TASK, lambda: Scripted(script)))
     winner, champion = best(trials), best(everyone)
     assert winner.finished
@@ -163,7 +162,7 @@ def test_a_run_is_dropped_in_the_epoch_that_leaves_it_too_far_behind() -> None:
     slow = [1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65]  # 0.85 > (1 + 0.8 / 4) * 0.7
     near = [1.1, 0.99, 0.88, 0.77, 0.66, 0.55, 0.44, 0.35]  # never so far behind
     script = [falling, slow, near]
-    trials = Shared(BOUNDS, drop_by=0.8, drop_from=2).trials(TASK, lambda: Scripted(script))
+    trials = Shared(BOUNDS, drop_by=0.8).trials(TASK, lambda: Scripted(script))
     assert [(t.disparity_max, len(t.epochs), t.finished, t.validation_loss) for t in trials] == [
         (1.0, 4, False, 0.85),
         (0.0, 8, True, 0.3),
@@ -173,11 +172,11 @@ def test_a_run_is_dropped_in_the_epoch_that_leaves_it_too_far_behind() -> None:
 
 def test_a_finished_run_still_sets_the_mark_for_the_others() -> None:
     early = [0.2, *[0.9] * 7]  # over after its patience of 3
-    steady = [0.9, 0.8, 0.7, 0.6, 0.5, 0.45, 0.4, 0.35]
+    steady = [0.9, 0.89, 0.88, 0.87, 0.86, 0.85, 0.84, 0.83]  # 0.86 > (1 + 16 / 5) * 0.2
     script = [early, steady, steady]
-    trials = list(Shared(BOUNDS, drop_by=0.5, drop_from=6).trials(TASK, lambda: Scripted(script)))
+    trials = list(Shared(BOUNDS, drop_by=16).trials(TASK, lambda: Scripted(script)))
     assert [(t.disparity_max, len(t.epochs), t.finished) for t in trials] == [
         (0.0, 4, True),
-        (1.0, 6, False),
-        (2.0, 6, False),
+        (1.0, 5, False),
+        (2.0, 5, False),
     ]

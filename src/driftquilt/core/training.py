@@ -79,8 +79,8 @@ class Time(NamedTuple):
 
 _NO_TIME = Time()
 
-# Tells the generators of samples from that of the epoch's order of rows.
-_SCORING, _TRAINING = 2, 3
+# Tells the generator of the rows to score from that of the rows to train on and their order.
+_SCORING = 2
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ class Run(Generic[M]):
     def advance(self, selected: NDArray[np.bool_]) -> Epoch:
         """One epoch on the selected past segments and the current one."""
         task, scores, rate = self.task, self.score(), self._plateau.rate
-        started = task.clock()
+        started, rng = task.clock(), self._draw()
         kept = [segment for segment, is_in in zip(task.history, selected, strict=True) if is_in]
         n_rows = sum(map(len, kept)) + len(task.current)
-        rows = gather(task.pace.to_train(kept, task.current, self._draw(_TRAINING)))
-        self.model.train_epoch([rows], self._draw(), rate)
+        rows = gather(task.pace.to_train(kept, task.current, rng))
+        self.model.train_epoch([rows], rng, rate)
         if self.average is not self.model:
             self.average.blend(self.model, task.pace.share_of_epoch(len(self.epochs) + 1))
         self._present, loss = self._validate()

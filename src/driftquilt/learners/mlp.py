@@ -99,8 +99,7 @@ class MLPModel:
     def __init__(self, learner: MLP, theta: NDArray[np.float32], n_classes: int) -> None:
         self._learner = learner
         self._theta = theta
-        self._moment = np.zeros_like(theta)
-        self._square = np.zeros_like(theta)
+        self._memory: NDArray[np.float32] | None = None  # Adam's two moments, once it trains
         self._step = 0
         self._n_classes = n_classes
         n_head = n_classes * (learner.hidden_units + 1)
@@ -138,16 +137,18 @@ class MLPModel:
     ) -> None:
         rows, learner = join(segments), self._learner
         self._expect(rows.X.shape[1])
+        if self._memory is None:
+            self._memory = np.zeros((2, len(self._theta)), np.float32)
         self._step = _kernels().train_epoch(
             rows.X, rows.y, rows.weight, rng.permutation(len(rows)),
-            self._theta, self._moment, self._square, self._step,
+            self._theta, *self._memory, self._step,
             rate * self._rate, learner.hidden_units, self._n_classes,
             learner.batch_size,
         )  # fmt: skip
 
     def copy(self) -> MLPModel:
         twin = MLPModel(self._learner, self._theta.copy(), self._n_classes)
-        twin._moment, twin._square = self._moment.copy(), self._square.copy()
+        twin._memory = None if self._memory is None else self._memory.copy()
         twin._step = self._step
         return twin
 

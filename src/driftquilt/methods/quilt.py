@@ -145,9 +145,9 @@ PAPER = Quilt(search=Bayes())
 
 #: What measures best on streams of many kinds (benchmarks/README.md).
 DEFAULT = Quilt(
-    learner=MLP(learning_rate=None),
+    learner=MLP(learning_rate=None, batch_size=64),
     n_folds=4,
-    patience=6,
-    pace=Pace(score_rows=256, score_every=3, epoch_rows=4096, averaging=0.8),
-    search=Shared(CANDIDATES, drop_by=0.8),
+    patience=8,
+    pace=Pace(score_rows=256, score_every=3, epoch_rows=2048, averaging=0.8),
+    search=Shared(CANDIDATES, drop_by=0.6),
 )

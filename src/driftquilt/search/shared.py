@@ -6,9 +6,9 @@ fork goes on exactly as a training of its own would have, so the outcome for a b
 lone training with it, bit for bit, while sixteen candidates cost about as much as the three
 or so different trainings among them.
 
-Runs go side by side, epoch by epoch, so that hopeless ones can be given up early: from epoch
-`drop_from` on, a run whose best loss is above that of the best run by more than a share of
-`drop_by` divided by the number of epochs. The longer they have run, the less is forgiven.
+Runs go side by side, epoch by epoch, so that hopeless ones can be given up early: a run whose
+best loss is above that of the best run by more than a share of `drop_by` divided by the number
+of epochs. The longer they have run, the less is forgiven.
 
 >>> Shared((0.1, 0.5)).n_trials
 2
@@ -37,7 +37,6 @@ class Shared:
 
     candidates: tuple[float, ...]
     drop_by: float = math.inf
-    drop_from: int = 4
 
     def __post_init__(self) -> None:
         if not self.candidates or not all(bound >= 0 for bound in self.candidates):
@@ -65,9 +64,7 @@ class Shared:
             running = [part for branch in left for part in _go_on(branch)]
 
     def _is_hopeless(self, run: Run[M], lowest: float) -> bool:
-        n_epochs = len(run.epochs)
-        forgiven = 1 + self.drop_by / max(n_epochs, 1)
-        return n_epochs >= self.drop_from and run.best_loss > lowest * forgiven
+        return run.best_loss > lowest * (1 + self.drop_by / len(run.epochs))
 
 
 class _Branch(NamedTuple, Generic[M]):
