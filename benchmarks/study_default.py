@@ -56,7 +56,6 @@ VARIANTS: dict[str, Quilt] = {
     "default": DEFAULT,
     "paper": PAPER,
     "paper, shared bounds": Quilt(),
-    "paper, shared bounds, 4 folds": Quilt(n_folds=4),
     **{f"{n} fold(s)": replace(DEFAULT, n_folds=n) for n in (1, 2, 3, 5, 8)},
     **{f"patience {n}": replace(DEFAULT, patience=n) for n in (4, 6, 10)},
     **{f"rate {r}": _learning(learning_rate=r) for r in (1e-3, 3e-3, 1e-2)},

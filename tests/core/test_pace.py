@@ -61,12 +61,13 @@ def test_every_segment_is_scored_on_at_most_so_many_of_its_rows(
 
 
 @given(sizes, st.integers(1, 60), st.integers(1, 300), seeds)
-def test_an_epoch_trains_on_parts_of_the_selected_segments_and_all_of_the_current_one(
+def test_an_epoch_trains_on_parts_of_the_selected_segments_and_of_the_current_one(
     sizes: list[int], n_current: int, epoch_rows: int, seed: int
 ) -> None:
     selected, current = history(sizes), rows("now", n_current)
     *past, last = Pace(epoch_rows=epoch_rows).to_train(selected, current, generator(seed))
-    assert last.load() is current
+    assert is_part_of(last.load(), current)
+    assert (last.load() is current) == (len(last) == n_current)
     assert all(len(part) for part in past)
     by_name = {segment.name: segment for segment in selected}
     assert [part.name for part in past] == [
@@ -84,13 +85,23 @@ def test_all_rows_are_trained_on_where_there_is_room_for_them(sizes: list[int], 
     assert [id(pick.load()) for pick in train] == [id(segment) for segment in (*selected, current)]
 
 
-@given(sizes, st.integers(1, 20), seeds)
-def test_an_epoch_no_longer_than_the_current_segment_is_the_current_segment(
-    sizes: list[int], epoch_rows: int, seed: int
+@given(sizes, st.integers(1, 60), st.integers(1, 300), seeds)
+def test_the_current_rows_take_half_an_epoch_if_they_can_and_more_only_where_the_past_is_small(
+    sizes: list[int], n_current: int, epoch_rows: int, seed: int
 ) -> None:
-    current = rows("now", 20)
-    train = Pace(epoch_rows=epoch_rows).to_train(history(sizes), current, generator(seed))
-    assert [id(pick.load()) for pick in train] == [id(current)]
+    current, n_past = rows("now", n_current), sum(sizes)
+    *_, last = Pace(epoch_rows=epoch_rows).to_train(history(sizes), current, generator(seed))
+    assert len(last) >= min(n_current, epoch_rows / 2)
+    if len(last) > epoch_rows / 2 + 1:
+        assert len(last) in (n_current, epoch_rows - n_past)
+
+
+def test_a_long_current_segment_leaves_room_for_the_past_and_is_drawn_anew() -> None:
+    past, current, pace = history([1000]), rows("now", 5000), Pace(epoch_rows=100)
+    drawn = [pace.to_train(past, current, generator(seed)) for seed in range(50)]
+    assert np.mean([len(part) for part, _ in drawn]) == pytest.approx(50, abs=3)
+    assert {len(last) for _, last in drawn} == {50}
+    assert len({last.load().y.tobytes() for _, last in drawn}) > 40
 
 
 def test_an_epoch_has_as_many_rows_as_asked_for_in_proportion_to_the_segments() -> None:

@@ -38,8 +38,9 @@ class Pace:
     score_rows   rows of each past segment that its scores are computed from, drawn anew; fewer
                  where there are hundreds of segments
     score_every  epochs from one scoring to the next
-    epoch_rows   rows that an epoch trains on: the current ones and a sample of the selected;
-                 of hundreds of segments, a sample of the segments too
+    epoch_rows   rows that an epoch trains on: the current ones, or a sample of them if they are
+                 more than half of it, and a sample of the selected; of hundreds of segments, a
+                 sample of the segments too
     averaging    how much of the averaged weights an epoch keeps; 0 means no averaging. It is
                  the averaged model that is scored, validated and kept
     """
@@ -72,11 +73,13 @@ class Pace:
             drawn = rng.choice(len(selected), _MOST_TRAINED, replace=False)
             selected = [selected[number] for number in sorted(drawn.tolist())]
         sizes = np.array([len(segment) for segment in selected], dtype=np.int64)
-        room = max(self.epoch_rows - len(current), 0)
-        counts = rng.binomial(sizes, min(room / max(sizes.sum(), 1), 1.0)).tolist()
+        n_past = int(sizes.sum())
+        n_current = min(len(current), max(self.epoch_rows - n_past, -(-self.epoch_rows // 2)))
+        room = self.epoch_rows - n_current
+        counts = rng.binomial(sizes, min(room / max(n_past, 1), 1.0)).tolist()
         pairs = zip(selected, counts, strict=True)
         picks = [sample(segment, count, rng) for segment, count in pairs if count]
-        return [*picks, Pick(current)]
+        return [*picks, sample(current, n_current, rng)]
 
     def share_of_epoch(self, number: int) -> float:
         """How far the average moves after epoch `number`, counted from 1; the first is all."""
