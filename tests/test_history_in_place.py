@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from driftquilt import QuiltClassifier
-from driftquilt.inputs import arrow, encoded, in_place
+from driftquilt.inputs import arrow, in_place
 from driftquilt.inputs.encoder import Encoder
 from driftquilt.inputs.in_place import TableInPlace
 from driftquilt.inputs.table import Table
@@ -31,8 +31,7 @@ N = 1200
 
 @pytest.fixture
 def _unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small tables stay where they are, and in their chunks, as large ones do."""
-    monkeypatch.setattr(encoded, "_MOST_LOADED", 0)
+    """Small tables stay in their chunks, as large ones do."""
     monkeypatch.setattr(arrow, "SMALLEST_PIECE", 1)
     monkeypatch.setattr(in_place, "SMALLEST_PIECE", 1)
 
@@ -214,6 +213,6 @@ def test_a_mapped_file_is_sampled_and_not_loaded(
         clf = QuiltClassifier(max_epochs=3, n_folds=1, disparity_max=0.5, random_state=0)
         clf.fit(mapped.drop_columns(["month"]), X[:, 0] > 0, segments=mapped["month"])
         assert pa.total_allocated_bytes() - allocated < X.nbytes / 10
-    assert max(encoded_at_once) <= 4096
-    # Three epochs, each of 4,096 rows, one of which scores 256 rows of each segment.
-    assert sum(encoded_at_once) <= 500 + 3 * 4300 + n_past * 256
+    # What samples are drawn from: 8,192 rows of each past segment, and the current one.
+    assert sum(encoded_at_once) == n_past * 8192 + 500
+    assert [use.n_rows for use in clf.selection_] == [n_rows] * n_past

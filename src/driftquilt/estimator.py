@@ -18,6 +18,7 @@ array(['buys', 'leaves'], dtype='<U6')
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,14 +33,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from driftquilt import estimator_file
 from driftquilt.core.pace import Pace
-from driftquilt.core.segment import cut
+from driftquilt.core.segment import Segment, cut
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError
 from driftquilt.estimator_file import starts_alike
 from driftquilt.executor import one_blas_thread
 from driftquilt.inputs.codes import warn_of_order
-from driftquilt.inputs.encoded import EncodedRows
 from driftquilt.inputs.encoder import Encoder
+from driftquilt.inputs.header import sources
 from driftquilt.inputs.in_place import TableInPlace
 from driftquilt.inputs.rows import Features, Rows, read_array
 from driftquilt.inputs.table import Table, read_table
@@ -276,26 +277,26 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         previous = self._previous(rows, encoder, learner)
         if previous:  # its weights mean what its own encoding made of the rows
             encoder = self.encoder_
-        weight = (rows.weight / rows.weight.mean()).astype(np.float32)
-        X = self._hold(rows.features, encoder, learner)
-        history, current = cut(X, rows.y, rows.codes, rows.segments, weight)
-        history = [past.load() if len(past) <= (self.score_rows or 0) else past for past in history]
-        current = current.load()
         quilt = self._quilt(learner, previous, len(rows.classes))
+        history, current = self._cut(rows, encoder, learner, quilt.pace)
         trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
-        self._keep(seen, encoder, learner, quilt.conclude(history, current, trials))
+        model = quilt.conclude(history, current, trials)
+        *n_past, n_current = np.bincount(rows.codes, minlength=len(rows.segments)).tolist()
+        selection = replace(model.selection, n_rows=tuple(n_past), n_current=n_current)
+        self._keep(seen, encoder, learner, replace(model, selection=selection))
         return self
 
-    def _hold(
-        self, features: Features, encoder: Encoder | None, learner: Learner
-    ) -> NDArray[Any] | EncodedRows:
-        """Rows to cut into segments: encoded now, or when a sample asks for them."""
-        if isinstance(features, TableInPlace):
-            assert encoder is not None  # noqa: S101
-            rows = EncodedRows.of(encoder, features)
-            sampled = self.score_rows is not None and rows.pays(self.epoch_rows)
-            return rows if sampled else np.asarray(rows)
-        return _to_matrix(features, encoder, learner)
+    def _cut(
+        self, rows: Rows, encoder: Encoder | None, learner: Learner, pace: Pace
+    ) -> tuple[list[Segment], Segment]:
+        """The segments in memory; of very long ones the rows that a training draws from."""
+        y, codes, weight = rows.y, rows.codes, rows.weight
+        held = pace.to_hold(codes, len(rows.segments), _width(rows.features, encoder))
+        if held is not None:
+            y, codes, weight = y[held], codes[held], weight[held]
+        X = _to_matrix(rows.features, encoder, learner, held)
+        weight = (weight / rows.weight.mean()).astype(np.float32)
+        return cut(X, y, codes, rows.segments, weight)
 
     def _as_trained(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Rows that are not encoded, if they are like those trained on; ints do as floats."""
@@ -402,22 +403,39 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder_ = encoder
         self._seen = rows
         if not isinstance(rows.features, np.ndarray):
-            self.n_features_in_ = len(rows.features.names)
+            names = sources(rows.features.names)
+            self.n_features_in_ = len(names)
             if rows.features.named:
-                self.feature_names_in_ = np.array(rows.features.names, dtype=object)
+                self.feature_names_in_ = np.array(names, dtype=object)
         else:
             self.n_features_in_, self.row_shape_ = rows.features.shape[1], rows.features.shape[1:]
             is_table = isinstance(learner, MLP)
             self.row_dtype_ = np.dtype(np.float32) if is_table else rows.features.dtype
 
 
+def _width(features: Features, encoder: Encoder | None) -> int:
+    """Numbers in a row."""
+    if encoder is not None:
+        return len(encoder.feature_names_out)
+    assert isinstance(features, np.ndarray)  # noqa: S101
+    return math.prod(features.shape[1:])
+
+
 def _to_matrix(
-    rows: Table | NDArray[Any], encoder: Encoder | None, learner: Learner
+    rows: Features,
+    encoder: Encoder | None,
+    learner: Learner,
+    held: NDArray[np.intp] | None = None,
 ) -> NDArray[Any]:
-    """Rows as the learner takes them."""
+    """Rows as the learner takes them, all or those held."""
+    if isinstance(rows, TableInPlace):
+        assert encoder is not None  # noqa: S101
+        return encoder.transform_in_place(rows, held)
     if isinstance(rows, Table):
         assert encoder is not None  # noqa: S101
-        return encoder.transform(rows)
+        return encoder.transform(rows if held is None else rows.take(held))
+    if held is not None:
+        rows = rows[held]
     if not isinstance(learner, MLP):
         return rows
     if rows.ndim != 2:  # noqa: PLR2004

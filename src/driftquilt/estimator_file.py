@@ -145,10 +145,9 @@ def _restore_input(clf: QuiltClassifier, record: dict[str, Any]) -> None:
         clf.row_dtype_, clf.row_shape_ = np.dtype(dtype), tuple(shape)
         clf.n_features_in_ = clf.row_shape_[0]
         return
-    clf.n_features_in_ = len(clf.encoder_.columns)
+    clf.n_features_in_ = len(clf.encoder_.names_in)
     if clf.encoder_.named:
-        names = [column.name for column in clf.encoder_.columns]
-        clf.feature_names_in_ = np.array(names, dtype=object)
+        clf.feature_names_in_ = np.array(clf.encoder_.names_in, dtype=object)
 
 
 def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:

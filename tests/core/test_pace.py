@@ -171,3 +171,54 @@ def test_early_epochs_count_for_more_so_that_the_start_is_forgotten() -> None:
     shares = [Pace(averaging=0.8).share_of_epoch(number) for number in range(1, 11)]
     expected = [1, 1 / 2, 2 / 5, 1 / 3, 2 / 7, 1 / 4, 2 / 9, 0.2, 0.2, 0.2]
     assert shares == pytest.approx(expected)
+
+
+@given(
+    st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 20), st.integers(1, 40),
+    st.booleans(),
+)  # fmt: skip
+def test_of_long_segments_rows_at_even_distances_are_held(
+    counts: list[int], score_rows: int, epoch_rows: int, mixed: bool
+) -> None:
+    codes = np.repeat(np.arange(len(counts)), counts)
+    if mixed:
+        codes = generator(1).permutation(codes)
+    pace = Pace(score_rows=score_rows, epoch_rows=epoch_rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("driftquilt.core.pace._MOST_PAST", 10)
+        patch.setattr("driftquilt.core.pace._MOST_CURRENT", 30)
+        held = pace.to_hold(codes, len(counts), width=3)
+    most = [max(10, score_rows)] * (len(counts) - 1) + [max(30, epoch_rows)]
+    if held is None:
+        assert all(n <= k for n, k in zip(counts, most, strict=True))
+        return
+    assert len(np.unique(held)) == len(held)
+    for number, (n, k) in enumerate(zip(counts, most, strict=True)):
+        rows = np.flatnonzero(codes == number)
+        places = np.searchsorted(rows, held[codes[held] == number])
+        assert len(places) == min(n, k)
+        assert set(np.diff(places).tolist()) <= {n // max(len(places), 1), n // max(k, 1) + 1}
+
+
+def test_all_rows_are_held_where_every_epoch_looks_at_all_of_them() -> None:
+    codes = np.repeat([0, 1], 100_000)
+    assert FULL_PACE.to_hold(codes, 2, 3) is None
+    assert Pace(score_rows=5).to_hold(codes, 2, 3) is None
+    held = Pace(score_rows=5, epoch_rows=9).to_hold(codes, 2, 3)
+    assert held is not None
+    assert np.bincount(codes[held]).tolist() == [8192, 65536]
+
+
+def test_wide_rows_are_held_in_smaller_numbers() -> None:
+    codes, pace = np.repeat(np.arange(40), 3000), Pace(score_rows=256, epoch_rows=2048)
+    held = pace.to_hold(codes, 40, 5000)
+    assert held is not None
+    assert np.bincount(codes[held]).tolist() == [335] * 39 + [3000]
+
+
+def test_at_most_two_epochs_of_rows_validate() -> None:
+    rest = rows("now", 1000)
+    assert Pace(epoch_rows=500).to_validate(rest) is rest
+    assert FULL_PACE.to_validate(rest) is rest
+    some = Pace(epoch_rows=50).to_validate(rest)
+    assert some.y.tolist() == rest.y[::10].tolist()

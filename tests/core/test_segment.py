@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.core.segment import (
-    Matrix,
     Pick,
     Segment,
     count_classes,
@@ -200,37 +196,6 @@ def test_sampling_leaves_the_segment_as_it_was() -> None:
     assert whole.y.tolist() == [0, 1, 0, 1]
 
 
-@dataclass
-class Counting:
-    """Rows that are their own numbers, and a count of those that were made."""
-
-    numbers: np.ndarray[Any, Any]
-    made: list[int]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.numbers), 1
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, rows: Any) -> np.ndarray[Any, Any]:
-        return np.asarray(self.part(rows))
-
-    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        assert copy is not False
-        self.made.append(len(self))
-        return self.numbers.astype(dtype or np.float32)[:, None]
-
-    def part(self, rows: Any) -> Counting:
-        return Counting(self.numbers[rows], self.made)
-
-
-def unmade(y: list[int]) -> tuple[Segment, list[int]]:
-    made = list[int]()
-    return Segment("june", Counting(np.arange(len(y)), made), np.array(y), rows(y).weight), made
-
-
 @given(
     st.lists(st.tuples(st.integers(1, 20), st.booleans()), min_size=1, max_size=5),
     st.integers(0, 99),
@@ -246,60 +211,3 @@ def test_gathering_picks_is_joining_what_they_load(
         expected = np.concatenate([getattr(part, name) for part in parts])
         assert np.array_equal(getattr(gathered, name), expected)
         assert getattr(gathered, name).dtype == expected.dtype
-
-
-def test_a_matrix_is_held_as_it_is_and_makes_rows_only_when_asked() -> None:
-    segment, made = unmade([0, 1, 0, 1, 1, 0])
-    assert isinstance(segment.rows, Matrix)
-    half = segment.take(slice(1, 5))
-    assert made == []
-    assert numbers(half.take(np.array([2, 0, 0]))) == [3, 1, 1]
-    assert numbers(segment.take(segment.y == 1)) == [1, 3, 4]
-    assert made == [3, 3]
-    assert numbers(half) == [1, 2, 3, 4]
-    assert made == [3, 3, 4]
-    assert isinstance(half.take(np.array([0])).rows, np.ndarray)
-
-
-def test_a_loaded_segment_makes_its_rows_once() -> None:
-    segment, made = unmade([0, 1, 0])
-    loaded = segment.load()
-    assert made == [3]
-    assert numbers(loaded) == numbers(loaded.take(slice(None))) == [0, 1, 2]
-    assert loaded.X.flags.c_contiguous
-    assert made == [3]
-
-
-@given(st.lists(st.integers(0, 2), max_size=30).map(lambda codes: [*codes, 2, 0, 1]))
-def test_cutting_a_matrix_makes_no_row_and_gives_the_same_segments(codes: list[int]) -> None:
-    whole = rows([code % 2 for code in codes])
-    matrix = Counting(np.arange(len(codes)), [])
-    as_array = cut(whole.X, whole.y, np.array(codes), list("abc"), whole.weight)
-    as_matrix = cut(matrix, whole.y, np.array(codes), list("abc"), whole.weight)
-    assert matrix.made == []
-    for expected, found in zip(
-        (*as_array[0], as_array[1]), (*as_matrix[0], as_matrix[1]), strict=True
-    ):
-        assert numbers(found) == numbers(expected)
-        assert found.weight.tolist() == expected.weight.tolist()
-        assert found.name == expected.name
-    joined = join([*as_matrix[0], as_matrix[1]])
-    assert isinstance(joined.rows, np.ndarray)
-    assert numbers(joined) == numbers(join([*as_array[0], as_array[1]]))
-
-
-@given(labels, st.integers(1, 5), st.integers(0, 9))
-def test_folds_and_samples_of_a_matrix_are_those_of_the_array(
-    y: list[int], k: int, seed: int
-) -> None:
-    segment, _ = unmade(y)
-    for (train, validation), expected in zip(folds(segment, k), folds(rows(y), k), strict=True):
-        assert (numbers(train), numbers(validation)) == tuple(map(numbers, expected))
-    drawn = [sample(s, 7, np.random.default_rng(seed)).load() for s in (segment, rows(y))]
-    assert numbers(drawn[0]) == numbers(drawn[1])
-
-
-def test_a_part_of_a_segment_may_be_replaced_whatever_holds_its_rows() -> None:
-    segment, _ = unmade([0, 1, 0])
-    assert numbers(replace(segment, name="may")) == [0, 1, 2]
-    assert numbers(replace(segment, X=np.full((3, 1), 7.0))) == [7, 7, 7]

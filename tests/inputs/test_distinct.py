@@ -96,12 +96,12 @@ def test_arrow_labels_and_segments_are_those_of_a_list(values: Any) -> None:
     assert classes.tolist() == expected.tolist()
     assert classes.dtype.kind == expected.dtype.kind
     assert codes.tolist() == expected_codes.tolist()
-    assert codes.dtype == np.int64
+    assert codes.dtype == np.int32
     names, places = read_segments(values, 3)
     assert names == values.to_pylist()[:2]
     assert [type(name) for name in names] == [type(name) for name in values.to_pylist()[:2]]
     assert places.tolist() == [0, 1, 0]
-    assert places.dtype == np.intp
+    assert places.dtype == np.int32
 
 
 @pytest.mark.parametrize(

@@ -188,13 +188,6 @@ def test_what_cannot_be_used_is_refused_with_the_reason(X: Any, message: str) ->
 @pytest.mark.parametrize(
     ("values", "what"),
     [
-        ([dt.date(2024, 5, 1)], "date"),
-        (pd.Series(pd.to_datetime(["2024-05-01"])), "Timestamp"),
-        (np.array(["2024-05-01"], dtype="M8[ns]"), "datetime64"),
-        (np.array([5], dtype="m8[s]"), "timedelta64"),
-        ([np.timedelta64(5, "s")], "timedelta64"),
-        (pl.Series([dt.timedelta(1)]), "timedelta"),
-        (pl.Series([dt.time(1)]), "time"),
         (pd.Series(pd.period_range("2024-05", periods=1, freq="M")), "Period"),
         (pl.Series([[1, 2]]), "list"),
         (pl.Series([{"k": 1}]), "dict"),
@@ -203,15 +196,42 @@ def test_what_cannot_be_used_is_refused_with_the_reason(X: Any, message: str) ->
         ([{"foo": "bar"}], "dict"),
     ],
 )
-def test_dates_lists_bytes_and_objects_are_refused_with_advice(values: Any, what: str) -> None:
-    message = f"column 'when', row 0 holds a {what} .*hour or the weekday.*or drop the column"
+def test_periods_lists_bytes_and_objects_are_refused_with_advice(values: Any, what: str) -> None:
+    message = f"column 'when', row 0 holds a {what} .*; turn it into one of these, or drop the"
     with pytest.raises(InputError, match=message):
         column(values, name="when")
 
 
-def test_the_row_of_the_first_bad_value_is_told() -> None:
-    with pytest.raises(InputError, match="column 'a', row 2 holds a date"):
-        column([None, "x", dt.date(2024, 5, 1), dt.date(2024, 5, 2)])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([None, "x", dt.date(2024, 5, 1)], r"mixes text and dates: row 1 .*'x', row 2 holds date"),
+        ([dt.datetime(2024, 5, 1), 1], r"mixes numbers and dates: row 1 holds 1, row 0 holds date"),
+        ([dt.time(1), dt.date(2024, 5, 1)], "mixes dates and times of day: row 1 .*, row 0 holds"),
+        ([dt.timedelta(1), 5], "mixes time spans and numbers: row 0 .*, row 1 holds 5; make all"),
+    ],
+)
+def test_a_mix_of_kinds_is_refused_with_the_first_row_of_each(values: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"column 'a' {message}"):
+        column(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dt.timedelta(minutes=2), None, dt.timedelta(days=-200, microseconds=3)],
+        pd.Series([pd.Timedelta(120, "s"), None, pd.Timedelta(days=-200, microseconds=3)]),
+        pl.Series([dt.timedelta(minutes=2), None, dt.timedelta(days=-200, microseconds=3)]),
+        pa.chunked_array(
+            [[dt.timedelta(minutes=2), None, dt.timedelta(days=-200, microseconds=3)]]
+        ),
+        np.array([120 * 10**9, "NaT", -17_280_000 * 10**9 + 3000], dtype="m8[ns]"),
+        [np.timedelta64(2, "m"), np.timedelta64("NaT"), dt.timedelta(days=-200, microseconds=3)],
+    ],
+    ids=lambda values: type(values).__module__,
+)
+def test_time_spans_are_seconds(values: Any) -> None:
+    assert same(column(values), np.array([120, np.nan, -17_279_999.999997]))
 
 
 def test_a_largest_float32_may_pass() -> None:

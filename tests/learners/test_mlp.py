@@ -195,7 +195,8 @@ def test_a_weight_of_one_half_halves_the_part_of_a_row_in_its_batch() -> None:
     one, other = (SMALL.start(whole.X, 2, seed=0) for _ in range(2))
     train(one, [whole], 1)
     train(other, [light], 1)
-    assert one._memory is not None and other._memory is not None
+    assert one._memory is not None
+    assert other._memory is not None
     np.testing.assert_allclose(other._memory[0], 0.5 * one._memory[0], rtol=1e-5, atol=1e-9)
 
 

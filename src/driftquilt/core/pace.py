@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Pick, Segment, sample
 
@@ -29,6 +31,8 @@ __all__ = ["FULL_PACE", "Pace"]
 
 # With hundreds of segments: rows to score in all and in each, segments to train on.
 _MOST_SCORED, _LEAST_SCORED, _MOST_TRAINED = 32_768, 16, 64
+# Of long segments: rows of a past one and of the current one to draw from, and numbers in all.
+_MOST_PAST, _MOST_CURRENT, _MOST_NUMBERS = 8_192, 65_536, 2**26
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,37 @@ class Pace:
     score_every: int = 1
     epoch_rows: int | None = None
     averaging: float = 0.0
+
+    def to_hold(
+        self, codes: NDArray[np.integer[Any]], n_segments: int, width: int
+    ) -> NDArray[np.intp] | None:
+        """The rows that samples are drawn from, by number; None for all of them.
+
+        `codes` tells the segment of each row, the current one being the last. A training sees
+        some ten thousand rows before it ends, so of much longer segments rows at even distances
+        do; only those need be in memory.
+        """
+        if self.score_rows is None or self.epoch_rows is None:
+            return None
+        room = _MOST_NUMBERS // width
+        most = np.full(n_segments, max(min(_MOST_PAST, room // n_segments), self.score_rows))
+        most[-1] = max(min(_MOST_CURRENT, room // 4), self.epoch_rows)
+        counts = np.bincount(codes, minlength=n_segments)
+        if (counts <= most).all():
+            return None
+        order = np.argsort(codes, kind="stable") if (codes[1:] < codes[:-1]).any() else None
+        starts, taken = np.cumsum(counts) - counts, np.minimum(counts, most)
+        rows = np.concatenate(
+            [a + np.arange(k) * n // k for a, n, k in zip(starts, counts, taken, strict=True) if k]
+        )
+        return rows if order is None else order[rows]
+
+    def to_validate(self, validation: Segment) -> Segment:
+        """The rows that validate: at most those of two epochs, at even distances."""
+        most = len(validation) if self.epoch_rows is None else 2 * self.epoch_rows
+        if len(validation) <= most:
+            return validation
+        return validation.take(np.arange(most) * len(validation) // most)
 
     def to_score(self, history: History, rng: np.random.Generator) -> Sequence[Segment]:
         """The past segments, as far as their scores look at them."""

@@ -8,10 +8,6 @@ segments apart: months, integers, dates.
     y       (n,)      class codes, int64
     weight  (n,)      float32
 
-Rows need not be in memory. A segment may hold a `Matrix`, which makes rows when they are asked
-for: picking some makes those alone, a slice of a segment makes none, and `X` makes them all,
-each time anew.
-
 Paper: "Data Segments" and "Problem Definition" (the split of the current segment).
 
 >>> import numpy as np
@@ -28,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +33,6 @@ from driftquilt.errors import InputError
 
 __all__ = [
     "History",
-    "Matrix",
     "Pick",
     "Segment",
     "count_classes",
@@ -50,70 +45,26 @@ __all__ = [
 ]
 
 
-@runtime_checkable
-class Matrix(Protocol):
-    """Rows that are made when they are asked for, and are the same each time."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: Any) -> NDArray[Any]:
-        """Some of the rows, as indexing an array by a slice, a mask or numbers gives them."""
-
-    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> NDArray[Any]:
-        """All of them."""
-
-    def part(self, rows: slice | NDArray[np.intp]) -> Self:
-        """Some of the rows, none of which is made yet."""
-
-
-class _Rows:
-    """The attribute `X`: takes an array or a `Matrix`, and gives an array."""
-
-    def __get__(self, segment: Segment | None, owner: type | None = None) -> NDArray[Any]:
-        if segment is None:
-            raise AttributeError("X belongs to a segment, not to the class")
-        return np.ascontiguousarray(segment.rows)
-
-    def __set__(self, segment: Segment, X: NDArray[Any] | Matrix) -> None:
-        made = isinstance(X, np.ndarray) or not isinstance(X, Matrix)
-        object.__setattr__(segment, "_rows", np.ascontiguousarray(X) if made else X)
-
-
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Labelled rows that belong together in time; arrays become as said above if they are not."""
 
     name: Hashable
-    X: _Rows = _Rows()  # no default, whatever mypy says of the lines below
-    y: NDArray[np.int64]  # type: ignore[misc]
-    weight: NDArray[np.float32]  # type: ignore[misc]
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    weight: NDArray[np.float32]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "X", np.ascontiguousarray(self.X))
         object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=np.int64))
         object.__setattr__(self, "weight", np.ascontiguousarray(self.weight, dtype=np.float32))
 
     def __len__(self) -> int:
         return len(self.y)
 
-    @property
-    def rows(self) -> NDArray[Any] | Matrix:
-        """What the rows are held in; `X` is all of them as an array."""
-        held: NDArray[Any] | Matrix = vars(self)["_rows"]
-        return held
-
     def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Segment:
-        """Some of the rows, under the same name; rows that are picked one by one are made."""
-        held = self.rows
-        if isinstance(rows, slice) and not isinstance(held, np.ndarray):
-            return Segment(self.name, held.part(rows), self.y[rows], self.weight[rows])
-        return Segment(self.name, held[rows], self.y[rows], self.weight[rows])
-
-    def load(self) -> Segment:
-        """The same segment with its rows in memory."""
-        return Segment(self.name, self.X, self.y, self.weight)
+        """Some of the rows, under the same name."""
+        return Segment(self.name, self.X[rows], self.y[rows], self.weight[rows])
 
 
 History: TypeAlias = Sequence[Segment]
@@ -125,9 +76,9 @@ def count_classes(history: History, current: Segment) -> int:
 
 
 def cut(
-    X: NDArray[Any] | Matrix,
-    y: NDArray[np.int64],
-    codes: NDArray[np.intp],
+    X: NDArray[Any],
+    y: NDArray[np.integer[Any]],
+    codes: NDArray[np.integer[Any]],
     names: Sequence[Hashable],
     weight: NDArray[np.float32] | None = None,
 ) -> tuple[list[Segment], Segment]:
@@ -140,15 +91,12 @@ def cut(
         weight = np.ones(len(y), dtype=np.float32)
     if np.any(codes[1:] < codes[:-1]):
         order = np.argsort(codes, kind="stable")
-        X = X[order] if isinstance(X, np.ndarray) else X.part(order)
-        y, weight, codes = y[order], weight[order], codes[order]
+        X, y, weight, codes = X[order], y[order], weight[order], codes[order]
     ends = np.searchsorted(codes, np.arange(len(names)), side="right")
-    whole = Segment("", X, y, weight)
-    starts = [0, *ends[:-1]]
+    parts = map(slice, [0, *ends[:-1]], ends)
     segments = [
-        Segment(name, part.rows, part.y, part.weight)
-        for name, start, end in zip(names, starts, ends, strict=True)
-        for part in [whole.take(slice(start, end))]
+        Segment(name, X[part], np.asarray(y[part], np.int64), weight[part])
+        for name, part in zip(names, parts, strict=True)
     ]
     return segments[:-1], segments[-1]
 
@@ -182,17 +130,17 @@ def gather(picks: Sequence[Pick]) -> Segment:
     last, n_rows = picks[-1].segment, sum(map(len, picks))
     if len(picks) == 1 and picks[0].rows is None:
         return last
-    dtypes = {getattr(pick.segment.rows, "dtype", np.dtype(np.float32)) for pick in picks}
-    X = np.empty((n_rows, *last.rows.shape[1:]), np.result_type(*dtypes))
+    dtype = np.result_type(*{pick.segment.X.dtype for pick in picks})
+    X = np.empty((n_rows, *last.X.shape[1:]), dtype)
     y, weight = np.empty(n_rows, np.int64), np.empty(n_rows, np.float32)
     end = 0
     for pick in picks:
         part = slice(end, end := end + len(pick))
-        held, of = pick.segment.rows, pick.segment
-        for source, target in ((held, X[part]), (of.y, y[part]), (of.weight, weight[part])):
+        of = pick.segment
+        for source, target in ((of.X, X[part]), (of.y, y[part]), (of.weight, weight[part])):
             if pick.rows is None:
                 target[:] = source
-            elif isinstance(source, np.ndarray) and source.dtype == target.dtype:
+            elif source.dtype == target.dtype:
                 np.take(source, pick.rows, axis=0, out=target, mode="clip")  # "raise" would buffer
             else:
                 target[:] = source[pick.rows]

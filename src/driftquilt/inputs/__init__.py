@@ -1,5 +1,5 @@
 """Whatever the caller holds becomes arrays: rows become float32, labels and segments become codes.
 
-Read the modules in this order: `columns`, `table`, `encoder`, `codes`; then `in_place`, `arrow`
-and `encoded`, which do the same for tables that are not loaded.
+Read the modules in this order: `moments`, `objects`, `columns`, `header`, `table`, `encoder`,
+`codes`; then `in_place` and `arrow`, which do the same for tables that are not loaded.
 """

@@ -1,9 +1,9 @@
 """An Arrow table becomes columns that are read in place, checked once, never copied.
 
 Numbers and categories are seen through views of Arrow's own memory, which may be a file that
-was mapped. Kinds without such a view are read at once as `columns` reads them, and refused as
-it refuses them: decimals, dates, lists. Arrow's memory does not change, so nothing protects it
-from the caller.
+was mapped; dates, times and time spans are computed from it for the rows that are asked for.
+Kinds without such a view are read at once as `columns` reads them, and refused as it refuses
+them: decimals, lists. Arrow's memory does not change, so nothing protects it from the caller.
 
 >>> import pyarrow as pa
 >>> table = read_in_place(pa.table({"age": [31, None, 7], "city": ["Oslo", "Rome", None]}))
@@ -13,6 +13,8 @@ from the caller.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftquilt.inputs.columns import FLOAT32_MAX, is_missing, is_text, read_column, refuse_extremes
+from driftquilt.inputs.header import check_columns, flatten
 from driftquilt.inputs.in_place import (
     BLOCK,
     SMALLEST_PIECE,
     Column,
     Fixed,
     Loaded,
+    Made,
     Strings,
     TableInPlace,
 )
-from driftquilt.inputs.table import as_frame, check_columns
+from driftquilt.inputs.moments import CLOCK_PARTS, PARTS, from_arrow, part_name, seconds
+from driftquilt.inputs.table import as_frame
 
 __all__ = ["read_in_place"]
 
@@ -38,7 +43,31 @@ __all__ = ["read_in_place"]
 def read_in_place(X: Any) -> TableInPlace:
     """A `pyarrow.Table` as it lies in memory; raises `InputError` if it cannot be used."""
     names = check_columns(as_frame(X).columns, X.shape)
-    return TableInPlace(names, tuple(map(_read, names, X.columns)))
+    columns = flatten(map(_read_columns, names, X.columns))
+    return TableInPlace(tuple(columns), tuple(columns.values()))
+
+
+def _read_columns(name: str, values: Any) -> dict[str, Column]:
+    """What one column of the caller's becomes, by name."""
+    kind = values.type
+    if pa.types.is_duration(kind):
+        return {name: _made(values, _to_seconds)}
+    if pa.types.is_time(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        parts = CLOCK_PARTS if pa.types.is_time(kind) else PARTS
+        return {part_name(name, part): _made(values, partial(_to_part, part)) for part in parts}
+    return {name: _read(name, values)}
+
+
+def _made(values: Any, make: Callable[[Any], NDArray[np.float64]]) -> Column:
+    return Column(tuple(Made(chunk, make) for chunk in _few_chunks(values)), is_text=False)
+
+
+def _to_part(part: str, chunk: Any) -> NDArray[np.float64]:
+    return from_arrow(chunk).part(part)
+
+
+def _to_seconds(chunk: Any) -> NDArray[np.float64]:
+    return seconds(chunk.to_numpy(zero_copy_only=False))
 
 
 def _read(name: str, values: Any) -> Column:

@@ -1,7 +1,7 @@
 """Labels and segment ids become codes 0 … k-1 with a list of what each code stands for.
 
-    read_labels    classes (k,) sorted, codes (n,) int64
-    read_segments  names, a list of k in order of first appearance, codes (n,) intp
+    read_labels    classes (k,) sorted, codes (n,) int32
+    read_segments  names, a list of k in order of first appearance, codes (n,) int32
     read_weights   (n,) float64, none negative, not all zero
 
 `classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count
@@ -37,7 +37,7 @@ from driftquilt.inputs.distinct import distinct_arrow, distinct_ints
 __all__ = ["read_labels", "read_segments", "read_weights", "warn_of_order"]
 
 
-def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Sorted classes, and the class code of each row.
 
     Ints stay ints, booleans booleans; strings become numpy strings unless `y` holds objects.
@@ -56,27 +56,28 @@ def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         classes, _, codes = distinct_ints(labels)
         if 2 * len(classes) >= len(labels):  # where scikit-learn may warn of so many classes
             _refuse_continuous(labels)
-        return classes, codes.astype(np.int64, copy=False)
+        return classes, codes
     if labels.dtype.kind == "f":
         _refuse_continuous(labels)
     if labels.dtype.kind in "fU":
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, inverse = np.unique(labels, return_inverse=True)
+        codes = inverse.astype(np.int32)
     else:
         found = sorted(set(labels.tolist()))
         position = {label: code for code, label in enumerate(found)}
         given_as_objects = getattr(y, "dtype", None) == np.dtype(object)
         classes = np.array(found, dtype=object if given_as_objects else None)
-        codes = np.fromiter((position[label] for label in labels.tolist()), dtype=np.int64)
-    return classes, codes.astype(np.int64, copy=False)
+        codes = np.fromiter((position[label] for label in labels.tolist()), dtype=np.int32)
+    return classes, codes
 
 
-def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[np.intp]]:
+def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[np.int32]]:
     """Names in order of first appearance, and the code of each row's segment.
 
     None makes all rows one segment, called 0. Numpy's scalars become Python's.
     """
     if segments is None:
-        return [0], np.zeros(n_rows, dtype=np.intp)
+        return [0], np.zeros(n_rows, dtype=np.int32)
     found = distinct_arrow(segments)
     if found is not None:
         _refuse_length("segments", len(found[1]), n_rows)
@@ -91,13 +92,14 @@ def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[n
     if kind not in "biufmMU":
         return _number_objects(ids.tolist())
     if kind in "biu":
-        names, first, inverse = distinct_ints(ids)
+        names, first, codes = distinct_ints(ids)
     else:
         names, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        codes = inverse.astype(np.int32)
     order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.intp)
+    rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order))
-    return names[order].tolist(), rank[inverse]
+    return names[order].tolist(), rank[codes]
 
 
 def warn_of_order(names: Sequence[Hashable]) -> None:
@@ -126,7 +128,7 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
     """One weight per row: ones if None, which take no memory; all equal if a single number."""
     if sample_weight is None:
         return np.broadcast_to(1.0, n_rows)
-    if as_array(sample_weight).ndim == 0:
+    if not isinstance(sample_weight, str) and as_array(sample_weight).ndim == 0:
         sample_weight = [sample_weight] * n_rows
     vector = _read_vector("sample_weight", sample_weight, n_rows)
     weights = read_column("sample_weight", vector)
@@ -143,6 +145,11 @@ def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
 
 def _read_vector(what: str, values: Any, n_rows: int, *, column_too: bool = False) -> NDArray[Any]:
     """`values` as (n_rows,); `column_too` lets (n_rows, 1) pass with a warning."""
+    if isinstance(values, str):
+        raise InputError(
+            f"{what} is the text {values!r}, but takes one value per row; if it is a column of the "
+            f"table, pass its values: {what}=table[{values!r}]"
+        )
     array = as_array(values)
     if column_too and array.dtype == object and isinstance(values, list | tuple):
         array = _unnest(array)
@@ -166,7 +173,7 @@ def _refuse_length(what: str, length: int, n_rows: int) -> None:
         )
 
 
-def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
+def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
     """Classes and codes of an Arrow array of strings; None for anything else."""
     found = distinct_arrow(y)
     if found is None or not all(isinstance(name, str) for name in found[0]):
@@ -175,7 +182,7 @@ def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int
     _refuse_length("y", len(codes), n_rows)
     _refuse_missing("y", codes < 0)
     classes, place = np.unique(np.array(names), return_inverse=True)
-    return classes, place.astype(np.int64)[codes]
+    return classes, place.astype(np.int32)[codes]
 
 
 def _unnest(rows: NDArray[Any]) -> NDArray[Any]:
@@ -226,9 +233,9 @@ def _refuse_missing(what: str, missing: NDArray[np.bool_]) -> None:
         )
 
 
-def _number_objects(ids: list[Any]) -> tuple[list[Hashable], NDArray[np.intp]]:
+def _number_objects(ids: list[Any]) -> tuple[list[Hashable], NDArray[np.int32]]:
     position: dict[Hashable, int] = {}
-    codes = np.empty(len(ids), dtype=np.intp)
+    codes = np.empty(len(ids), dtype=np.int32)
     for row, id_ in enumerate(ids):
         try:
             codes[row] = position.setdefault(id_, len(position))

@@ -28,26 +28,26 @@ _WIDEST = 2**16  # between the lowest and the highest number, if there is to be 
 
 def distinct_ints(
     numbers: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.int32]]:
     """Sorted values of ints or booleans, the first row of each, and each row's place among them."""
     lowest, highest = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, _WIDEST)
     if highest - lowest >= _WIDEST or highest > np.iinfo(np.intp).max:
-        values, row_of, places = np.unique(numbers, return_index=True, return_inverse=True)
-        return values, row_of, places
+        values, row_of, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        return values, row_of, inverse.astype(np.int32)
     first = np.full(highest - lowest + 1, -1, dtype=np.intp)
     for rows in reversed(_blocks(len(numbers))):
         block = numbers[rows][::-1].astype(np.intp) - lowest
         first[block] = np.arange(rows.stop - 1, rows.start - 1, -1)  # of equals, the last stays
     found = np.flatnonzero(first >= 0)
-    place = np.zeros(len(first), dtype=np.intp)
+    place = np.zeros(len(first), dtype=np.int32)
     place[found] = np.arange(len(found))
-    places = np.empty(len(numbers), dtype=np.intp)
+    places = np.empty(len(numbers), dtype=np.int32)
     for rows in _blocks(len(numbers)):
         places[rows] = place[numbers[rows].astype(np.intp) - lowest]
     return numbers[first[found]], first[found], places
 
 
-def distinct_arrow(values: Any) -> tuple[list[Hashable], NDArray[np.intp]] | None:
+def distinct_arrow(values: Any) -> tuple[list[Hashable], NDArray[np.int32]] | None:
     """Of an Arrow array of text, dates or categories; -1 is missing. None for other vectors."""
     pa = sys.modules.get("pyarrow")  # whoever has such an array has imported it
     if pa is None or not isinstance(values, pa.Array | pa.ChunkedArray):
@@ -56,13 +56,13 @@ def distinct_arrow(values: Any) -> tuple[list[Hashable], NDArray[np.intp]] | Non
     if not _names_things(pa.types, values.type.value_type if is_coded else values.type):
         return None
     place: dict[Hashable, int] = {}
-    codes = np.empty(len(values), dtype=np.intp)
+    codes = np.empty(len(values), dtype=np.int32)
     for rows in _blocks(len(values)):
         start = rows.start
         for chunk in getattr(values[rows], "chunks", [values[rows]]):
             words, here = _encode(chunk, is_coded=is_coded)
             known = [-1 if word is None else place.setdefault(word, len(place)) for word in words]
-            codes[start : start + len(chunk)] = np.array([*known, -1], dtype=np.intp)[here]
+            codes[start : start + len(chunk)] = np.array([*known, -1], dtype=np.int32)[here]
             start += len(chunk)
     return list(place), codes
 

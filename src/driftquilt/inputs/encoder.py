@@ -3,7 +3,8 @@
 Numbers are moved and scaled to mean 0 and standard deviation 1 of the rows seen at fit; a
 missing number becomes the mean, and a 0/1 column says so if any was missing at fit. Text
 becomes one 0/1 column per category, missing being a category of its own; a category that was
-not seen at fit is all zeros. The details of one column are in `features`.
+not seen at fit is all zeros, and so are those beyond the 256 most frequent. The details of one
+column are in `features`. Dates and times are numbers already when they get here: `moments`.
 
     transform(table)  (n, n_features_out)  float32, C-contiguous, always finite
 
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.inputs.columns import is_text
 from driftquilt.inputs.features import Numbers, Text, read_feature, scale
+from driftquilt.inputs.header import sources
 from driftquilt.inputs.in_place import BLOCK, Column, TableInPlace
 from driftquilt.inputs.table import Table, fit_kind
 
@@ -47,6 +49,11 @@ class Encoder:
     def fit(cls, table: Table | TableInPlace) -> Encoder:
         """Learn means, deviations and categories from the rows of `table`, column by column."""
         return cls(tuple(map(_fit, table.names, table.columns)), table.named)
+
+    @property
+    def names_in(self) -> tuple[str, ...]:
+        """The columns as the caller knows them: a date is one."""
+        return sources([column.name for column in self.columns])
 
     @property
     def feature_names_out(self) -> tuple[str, ...]:
@@ -72,6 +79,17 @@ class Encoder:
                 out[known, start + codes[known]] = 1
         if numbers:
             _write_numbers(out, numbers)
+        return out
+
+    def transform_in_place(
+        self, table: TableInPlace, rows: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float32]:
+        """The same of a table in place: of all rows or of some, read a block at a time."""
+        n_rows = table.n_rows if rows is None else len(rows)
+        out = np.empty((n_rows, len(self.feature_names_out)), dtype=np.float32)
+        for first in range(0, n_rows, BLOCK):
+            part = slice(first, min(first + BLOCK, n_rows))
+            out[part] = self.transform(table.take(part if rows is None else rows[part]))
         return out
 
     def to_json(self) -> dict[str, Any]:

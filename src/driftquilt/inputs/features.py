@@ -4,7 +4,9 @@
     Text     name=Oslo, name=Rome, …        1 in the column of the row's category
 
 The standard deviation is the population's; a constant column has 1 in its place. Of many
-categories the most frequent are kept (ties by name), at most 256 with the missing one.
+categories the most frequent are kept (ties by name), at most 256 with the missing one; the
+others are all zeros, as those are that come later. So a column of ids, or of free text, in which
+nearly every row differs, costs 256 columns and tells next to nothing: drop it.
 
 >>> import numpy as np
 >>> Numbers.fit("age", np.array([20.0, 40.0, np.nan]))
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.columns import FLOAT32_MAX
+from driftquilt.inputs.moments import source
 
 __all__ = ["CATEGORIES_MAX", "Numbers", "Text", "read_feature", "scale"]
 
@@ -146,4 +149,4 @@ def _require(condition: bool, otherwise: str) -> None:
 
 
 def _no_value(name: str, n_rows: int) -> InputError:
-    return InputError(f"column {name!r} has no value in any of the {n_rows} rows; drop it")
+    return InputError(f"column {source(name)!r} has no value in any of the {n_rows} rows; drop it")

@@ -17,7 +17,7 @@ How Arrow's memory becomes pieces is in `arrow`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -25,7 +25,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from driftquilt.inputs.table import Table, line_up
+from driftquilt.inputs.header import line_up
+from driftquilt.inputs.table import Table, holds
 
 __all__ = [
     "BLOCK",
@@ -33,6 +34,7 @@ __all__ = [
     "Column",
     "Fixed",
     "Loaded",
+    "Made",
     "Picks",
     "Piece",
     "Strings",
@@ -116,6 +118,20 @@ class Strings:
 
 
 @dataclass(frozen=True, eq=False)
+class Made:
+    """An Arrow array of which `make` makes numbers, of each row by itself."""
+
+    array: Any
+    make: Callable[[Any], NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        return self.make(self.array[rows] if isinstance(rows, slice) else self.array.take(rows))
+
+
+@dataclass(frozen=True, eq=False)
 class Column:
     """Pieces one after the other; of their rows, those that are `picked` count, or all."""
 
@@ -167,6 +183,10 @@ class Column:
         for block in self.blocks():
             counts.update(block.tolist())
         return counts
+
+    def kind(self) -> str:
+        """What the rows hold: "numbers", "text" or "nothing"."""
+        return next((kind for kind in map(holds, self.blocks()) if kind != "nothing"), "nothing")
 
     def pick(self, rows: NDArray[np.intp]) -> Column:
         """The column as if it had these rows alone; they are not read yet."""
@@ -224,6 +244,10 @@ class TableInPlace:
     def load(self) -> Table:
         """All of them."""
         return self.take(slice(0, self.n_rows))
+
+    def kind(self, place: int) -> str:
+        """What the column there holds: "numbers", "text" or "nothing"."""
+        return self.columns[place].kind()
 
     def pick(self, rows: NDArray[np.bool_]) -> TableInPlace:
         """The table as if it had these rows alone."""

@@ -3,7 +3,8 @@
     RowEncoder(encoder)(row)  (n_features_out,)  float32
 
 A row is a dictionary of what `read_row` gives: numbers as floats, text as strings, missing as
-None. A column that the row lacks is missing; one that the encoder does not know is left out.
+None, dates and times as the numbers that `moments` makes of them, under the same names as in a
+table. A column that the row lacks is missing; one that the encoder does not know is left out.
 
 >>> from driftquilt.inputs.encoder import Encoder
 >>> from driftquilt.inputs.table import read_table
@@ -16,18 +17,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal
 from itertools import count
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
-from driftquilt.inputs.columns import FLOAT32_MAX, is_missing
+from driftquilt.inputs.columns import FLOAT32_MAX
 from driftquilt.inputs.encoder import Encoder
 from driftquilt.inputs.features import Numbers
+from driftquilt.inputs.header import flatten, group
+from driftquilt.inputs.moments import PARTS, from_objects, part_name
+from driftquilt.inputs.objects import is_missing, kind_of, read_number, read_span
 
 __all__ = ["Row", "RowEncoder", "Value", "read_row"]
 
@@ -36,7 +38,7 @@ Row: TypeAlias = dict[str, Value]
 
 
 def read_row(row: Any) -> Row:
-    """Plain values of a row; `InputError` for what is neither a number nor text nor missing."""
+    """Plain values of a row; `InputError` for what a table could not hold."""
     if not isinstance(row, Mapping):
         raise InputError(
             f"a row is a dictionary of column and value, but got a {type(row).__name__}"
@@ -47,26 +49,40 @@ def read_row(row: Any) -> Row:
     }
     if len(read) < len(row):
         raise InputError(f"two columns of a row have the same name: {sorted(map(str, row))}")
-    return read
+    given = zip(read.items(), row.values(), strict=True)
+    moments = {n: value for (n, plain), value in given if plain is None and _is_moment(value)}
+    if not moments:
+        return read
+    plain = {name: value for name, value in read.items() if name not in moments}
+    return flatten([plain, *(_read_moment(name, value) for name, value in moments.items())])
+
+
+def _is_moment(value: Any) -> bool:
+    return kind_of(type(value)) in ("dates", "times of day") and not is_missing(value)
+
+
+def _read_moment(name: str, value: Any) -> Row:
+    parts = from_objects([value]).columns(name)
+    return {part: float(values[0]) for part, values in parts.items()}
 
 
 def _read_value(name: Any, value: Any) -> Value:
+    """The plain value; None for what is missing, and for dates and times."""
     if type(value) is str:
         return value
     if type(value) is not float:
-        if is_missing(value):
-            return None
-        if isinstance(value, str):
+        kind = kind_of(type(value))
+        if kind == "text":
             return str.__str__(value)
-        if not isinstance(value, Real | Decimal | np.bool_) or isinstance(value, np.timedelta64):
+        if kind in ("nothing", "dates", "times of day"):
+            return None
+        if kind not in ("numbers", "time spans"):
             raise InputError(
-                f"column {name!r} holds a {type(value).__name__}, but a value is a string or a "
-                "number; turn it into numbers, such as the hour of a date, or drop the column"
+                f"column {name!r} holds a {type(value).__name__}, but a value is a number, a "
+                "string, a date or a time; turn it into one of these, or drop the column"
             )
-    try:
-        number = float(value)
-    except OverflowError:  # an int beyond float64
-        number = math.inf
+        value = read_span(value) if kind == "time spans" else read_number(value)
+    number: float = value
     if number != number:  # noqa: PLR0124
         return None
     if not abs(number) <= FLOAT32_MAX:
@@ -83,6 +99,7 @@ class RowEncoder:
     def __init__(self, encoder: Encoder) -> None:
         self._numbers: list[str] = []
         self._text: list[tuple[str, dict[Value, int]]] = []
+        self._other = _other_kinds(encoder)
         at, places, flags, flagged = 0, [], [], []
         for column in encoder.columns:
             if isinstance(column, Numbers):
@@ -103,6 +120,8 @@ class RowEncoder:
         self.width = at
 
     def __call__(self, row: Row) -> NDArray[np.float32]:
+        if not self._other.keys().isdisjoint(row):
+            self._refuse_other_kinds(row)
         out = np.zeros(self.width, dtype=np.float32)
         values = np.array([self._number(row, name) for name in self._numbers], dtype=np.float64)
         with np.errstate(over="ignore"):  # far from all that was seen at fit; clipped
@@ -117,6 +136,11 @@ class RowEncoder:
                 out[place] = 1
         return out
 
+    def _refuse_other_kinds(self, row: Row) -> None:
+        for name, why in self._other.items():
+            if row.get(name) is not None:
+                raise InputError(why)
+
     @staticmethod
     def _number(row: Row, name: str) -> float:
         value = row.get(name)
@@ -127,3 +151,16 @@ class RowEncoder:
                 f"column {name!r} holds the text {value!r}, but it has held numbers so far"
             )
         return value
+
+
+def _other_kinds(encoder: Encoder) -> dict[str, str]:
+    """What a row holds where a column is a date and was not at fit, or was; why it is refused."""
+    names = [column.name for column in encoder.columns]
+    other = {}
+    for name, places in group(names).items():
+        if len(places) > 1:
+            other[name] = f"column {name!r} has held dates or times so far; give it as these"
+        else:
+            why = f"column {name!r} holds a date or a time, but has held none so far; drop it"
+            other[part_name(name, PARTS[0])] = why
+    return {name: why for name, why in other.items() if name not in names}

@@ -37,9 +37,9 @@ class Rows:
 
     features: Features
     classes: NDArray[Any]
-    y: NDArray[np.int64]
+    y: NDArray[np.int32]
     segments: list[Hashable]
-    codes: NDArray[np.intp]
+    codes: NDArray[np.int32]
     weight: NDArray[np.float64]
 
     @classmethod
@@ -65,7 +65,7 @@ class Rows:
         """These rows and, after them, the later ones."""
         classes, here, there = _merge(self.classes, later.classes)
         names = list(dict.fromkeys([*self.segments, *later.segments]))
-        place = np.array([names.index(name) for name in later.segments], dtype=np.intp)
+        place = np.array([names.index(name) for name in later.segments], dtype=np.int32)
         return Rows(
             _append_features(self.features, later.features),
             classes,
@@ -82,7 +82,7 @@ class Rows:
             return replace(self, weight=weight)
         codes = self.codes[used]
         left = codes[np.sort(np.unique(codes, return_index=True)[1])]  # by first appearance
-        place = np.empty(len(self.segments), dtype=np.intp)
+        place = np.empty(len(self.segments), dtype=np.int32)
         place[left] = np.arange(len(left))
         return Rows(
             _pick(self.features, used),
@@ -129,7 +129,7 @@ def read_array(X: Any) -> NDArray[Any]:
 
 def _merge(
     first: NDArray[Any], second: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]]:
     """The union of two lists of classes, and where in it those of each stand."""
     if (first.dtype.kind in "biuf") != (second.dtype.kind in "biuf"):  # numpy would make it text
         raise InputError(

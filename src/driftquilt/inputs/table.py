@@ -2,7 +2,8 @@
 
 Taken are 2-D arrays, lists of rows, dicts of columns, and pandas, polars or Arrow tables.
 The columns of arrays and lists have no names of their own and are called x0, x1, ….
-What a column turns into, and which values are refused, is in `columns`.
+What a column turns into, and which values are refused, is in `columns`; dates and times turn
+into several columns, called "when (time of day, sin)" and so on.
 
     columns[j]  (n,)  float64 with NaN where missing, or str objects with None where missing
 
@@ -17,11 +18,9 @@ array(['Oslo', 'Rome', 'Bonn'], dtype=object)
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -29,22 +28,12 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
-from driftquilt.inputs.columns import as_array, is_text, read_column, refuse_extremes
+from driftquilt.inputs.columns import as_array, is_text, read_columns, refuse_extremes
+from driftquilt.inputs.header import check_columns, find_columns, flatten, line_up
 
-__all__ = [
-    "Header",
-    "Table",
-    "as_frame",
-    "check_columns",
-    "find_columns",
-    "fit_kind",
-    "line_up",
-    "read_table",
-    "stack",
-]
+__all__ = ["Table", "as_frame", "fit_kind", "holds", "read_table", "stack"]
 
 _N_DIMENSIONS = 2  # of a table
-_OWNER = "QuiltClassifier"  # whom scikit-learn's messages speak of
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +53,7 @@ class Table:
         """Copy the columns, so that the caller may change what they were read from."""
         return Table(self.names, tuple(column.copy() for column in self.columns), self.named)
 
-    def take(self, rows: NDArray[np.bool_]) -> Table:
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Table:
         """Some of the rows."""
         return Table(self.names, tuple(column[rows] for column in self.columns), self.named)
 
@@ -72,15 +61,9 @@ class Table:
         """The columns of these names; by position where they or this table's are made up."""
         return [self.columns[place] for place in find_columns(self, names, named=named)]
 
-
-class Header(Protocol):
-    """What tables have in common, whether they are read or not."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    @property
-    def named(self) -> bool: ...
+    def kind(self, place: int) -> str:
+        """What the column there holds: "numbers", "text" or "nothing"."""
+        return holds(self.columns[place])
 
 
 def read_table(X: Any) -> Table:
@@ -108,43 +91,6 @@ def as_frame(X: Any) -> Any:
         raise InputError(f"X has columns of the same name; rename or drop them: {found}") from error
 
 
-def check_columns(names: Iterable[Any], shape: tuple[int, int]) -> tuple[str, ...]:
-    """The names as text, if a table can have them and this shape."""
-    names = tuple(str(name) for name in names)
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"X has several columns named {twice} (as text); rename or drop them")
-    _refuse_empty(shape)
-    return names
-
-
-def find_columns(table: Header, names: Sequence[str], *, named: bool) -> list[int]:
-    """Where in `table` the columns of these names stand, as `Table.find` has it."""
-    if named and table.named:
-        place = {name: number for number, name in enumerate(table.names)}
-        lacking = [name for name in names if name not in place]
-        if lacking:
-            raise _lacking(lacking, table.names)
-        return [place[name] for name in names]
-    if len(names) != len(table.names):
-        raise InputError(
-            f"X has {len(table.names)} features, but {_OWNER} is expecting {len(names)} "
-            "features as input"
-        )
-    return list(range(len(names)))
-
-
-def line_up(first: Header, second: Header) -> list[int]:
-    """Where in `second`, whose rows are to go below `first`, the columns of `first` stand."""
-    extra = [name for name in second.names if name not in first.names]
-    if extra and first.named and second.named:
-        raise InputError(
-            f"the new rows have columns that the rows before have not: {extra}; drop them, or "
-            "fit on all rows anew"
-        )
-    return find_columns(second, first.names, named=first.named)
-
-
 def stack(first: Table, second: Table) -> Table:
     """Append the rows of `second`, whose columns may stand in another order."""
     below = [second.columns[place] for place in line_up(first, second)]
@@ -152,15 +98,20 @@ def stack(first: Table, second: Table) -> Table:
     return Table(first.names, columns, first.named)
 
 
+def holds(column: NDArray[Any]) -> str:
+    """What a column holds: "numbers", "text", or "nothing" if all of it is missing."""
+    if not is_text(column):
+        return "nothing" if np.isnan(column).all() else "numbers"
+    return "nothing" if all(value is None for value in column) else "text"
+
+
 def fit_kind(column: NDArray[Any], *, text: bool) -> NDArray[Any] | None:
     """Give the column as text or numbers: as it is, all missing if it holds nothing, or None."""
     if is_text(column) == text:
         return column
-    if text and np.isnan(column).all():
-        return np.full(len(column), None, dtype=object)
-    if not text and all(value is None for value in column):
-        return np.full(len(column), np.nan)
-    return None
+    if holds(column) != "nothing":
+        return None
+    return np.full(len(column), None if text else np.nan, dtype=object if text else np.float64)
 
 
 def _join(name: str, above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
@@ -178,25 +129,33 @@ def _join(name: str, above: NDArray[Any], below: NDArray[Any]) -> NDArray[Any]:
 
 
 def _from_columns(names: Iterable[Any], columns: Iterable[Any], shape: tuple[int, int]) -> Table:
-    names = check_columns(names, shape)
-    read = tuple(read_column(name, column) for name, column in zip(names, columns, strict=True))
-    return Table(names, read, named=True)
+    return _gather(check_columns(names, shape), columns, named=True)
+
+
+def _gather(names: Iterable[str], columns: Iterable[Any], *, named: bool) -> Table:
+    read = flatten(map(read_columns, names, columns))
+    return Table(tuple(read), tuple(read.values()), named)
 
 
 def _from_dict(X: Mapping[Any, Any]) -> Table:
-    arrays = {name: as_array(column) for name, column in X.items()}
-    lengths = {name: len(array) for name, array in arrays.items() if array.ndim > 0}
-    if len(lengths) < len(arrays):
-        scalar = next(name for name in arrays if name not in lengths)
+    shapes = {name: _shape(column) for name, column in X.items()}
+    lengths = {name: shape[0] for name, shape in shapes.items() if shape}
+    if len(lengths) < len(shapes):
+        scalar = next(name for name in shapes if name not in lengths)
         raise InputError(f"column {scalar!r} is a single value; give a list with one value per row")
     if len(set(lengths.values())) > 1:
         raise InputError(f"the columns of X have different lengths: {lengths}; make them equal")
     return _from_columns(X, X.values(), (max(lengths.values(), default=0), len(lengths)))
 
 
+def _shape(column: Any) -> tuple[int, ...]:
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    return series.shape if isinstance(series, nw.Series) else as_array(column).shape
+
+
 def _read_rows(X: Any) -> NDArray[Any]:
     if isinstance(X, np.ma.MaskedArray):
-        values = X.data.astype(object)
+        values = X.data.copy() if X.dtype.kind in "mM" else X.data.astype(object)
         values[np.ma.getmaskarray(X)] = None
         return values
     try:
@@ -222,28 +181,10 @@ def _from_array(array: NDArray[Any]) -> Table:
             f"Found array with dim {array.ndim} (shape={array.shape}), but a table has 2; "
             "flatten each row with X.reshape(len(X), -1)"
         )
-    _refuse_empty(array.shape)
-    names = tuple(f"x{j}" for j in range(array.shape[1]))
+    names = check_columns((f"x{j}" for j in range(array.shape[1])), array.shape)
     if array.dtype.kind not in "biuf":
-        return Table(names, tuple(map(read_column, names, array.T)), named=False)
+        return _gather(names, array.T, named=False)
     with np.errstate(over="ignore"):  # a long double may not fit; it is refused as infinite
         matrix = np.asarray(array, dtype=np.float64, order="F")  # so that columns are contiguous
     refuse_extremes(names, matrix)
     return Table(names, tuple(matrix.T), named=False)
-
-
-def _refuse_empty(shape: tuple[int, ...]) -> None:
-    shape = tuple(map(int, shape))
-    for count, unit in zip(shape, ("sample(s)", "feature(s)"), strict=True):
-        if count == 0:
-            raise InputError(
-                f"Found array with 0 {unit} (shape={shape}) while a minimum of 1 is required."
-            )
-
-
-def _lacking(lacking: list[str], names: tuple[str, ...]) -> InputError:
-    told = []
-    for name in lacking:
-        near = get_close_matches(name, names, n=1)
-        told.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
-    return InputError(f"X lacks columns that were there at fit: {', '.join(told)}; add them")

@@ -80,7 +80,7 @@ class Training:
             Task(
                 history,
                 train,
-                validation,
+                self.pace.to_validate(validation),
                 rule=rule,
                 max_epochs=self.max_epochs,
                 patience=self.patience,
