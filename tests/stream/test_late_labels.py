@@ -6,9 +6,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, StoreError
 from driftquilt.stream.events import RowForgotten
 from driftquilt.stream.runner import QuiltStream
 from driftquilt.stream.waiting import Key
@@ -103,9 +104,57 @@ def test_the_oldest_is_forgotten_behind_too_many_others_and_that_is_said() -> No
 def test_what_is_told_does_not_pile_up_while_nobody_asks() -> None:
     stream = begun(max_waiting=0)
     for number in range(1_500):
-        stream.predict_one({}, key=number)
+        stream.predict_one(ROWS[10][0], key=number)
     assert len(stream.events) == 1_000
     assert len(stream.learn_one(*ROWS[10])) == 1_000
+
+
+def test_the_same_row_may_be_predicted_again_under_its_key() -> None:
+    stream = begun()
+    first = stream.predict_one(ROWS[10][0], key=1)
+    assert stream.predict_one(dict(ROWS[10][0]), key=1) == first
+    assert stream.n_waiting == 1
+    stream.learn_one(y=ROWS[10][1], key=1)
+    assert stored_rows(stream.store) == as_stored(ROWS[:11])
+
+
+def test_a_row_whose_label_never_comes_can_be_forgotten() -> None:
+    stream = begun()
+    for number in range(3):
+        stream.predict_one(ROWS[10 + number][0], key=number)
+    stream.forget(np.int64(1))
+    assert (stream.n_waiting, stream.n_rows, stream.events) == (2, 10, ())
+    for wrong in (1, "0", None, 2.0):
+        with pytest.raises(
+            InputError, match=r"no row waits under the key .* none can be forgotten"
+        ):
+            stream.forget(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="was let go by forget"):
+        stream.learn_one(y="yes", key=1)
+    stream.learn_one(y=ROWS[12][1], key=2)
+    assert stored_rows(stream.store) == as_stored([*ROWS[:10], ROWS[12]])
+
+
+def test_what_was_forgotten_stays_forgotten_after_closing(tmp_path: Path) -> None:
+    stream = begun(hasty(tmp_path))
+    stream.predict_one(ROWS[10][0], key=1)
+    stream.predict_one(ROWS[11][0], key=2)
+    stream.forget(1)
+    stream.close()
+    with pytest.raises(StoreError, match="the stream is closed"):
+        stream.forget(2)
+    with QuiltStream.open(hasty(tmp_path)) as again:
+        assert again.n_waiting == 1
+        again.forget(2)
+
+
+def test_a_key_of_numpy_brings_row_and_label_together() -> None:
+    stream = begun()
+    for number in np.arange(10, 14):
+        stream.predict_one(ROWS[number][0], key=number)
+    for plain in range(10, 14):
+        stream.learn_one(y=ROWS[plain][1], key=plain)
+    assert (stream.n_waiting, stored_rows(stream.store)) == (0, as_stored(ROWS[:14]))
 
 
 def test_waiting_rows_survive_closing_and_opening(tmp_path: Path) -> None:

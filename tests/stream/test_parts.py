@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,10 +14,11 @@ from hypothesis import strategies as st
 from driftquilt.errors import InputError
 from driftquilt.store.base import SealedSegment
 from driftquilt.stream import events
+from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import Event, ModelTrained, read_event
 from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
 from driftquilt.stream.past import fade, least_used
-from driftquilt.stream.rows import Columns, read_label
+from driftquilt.stream.rows import read_label
 from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.waiting import Waiting
 
@@ -102,16 +104,38 @@ def test_the_newest_rows_wait_and_the_oldest_are_forgotten(some: list[Any], most
             again.find(key)
 
 
-def test_keys_are_strings_or_ints_and_each_is_used_once() -> None:
+def test_keys_are_strings_or_ints_and_each_is_of_one_row() -> None:
     waiting = Waiting(5)
-    for wrong in (1.5, None, True, (1,), b"a"):
+    for wrong in (1.5, None, True, (1,), b"a", np.True_, np.timedelta64(1), np.float64(1)):
         with pytest.raises(InputError, match="give a string or an int"):
             waiting.add(wrong, {})
         with pytest.raises(InputError, match="no row waits"):
             waiting.find(wrong)
+        with pytest.raises(InputError, match=r"no row waits .* so none can be forgotten"):
+            waiting.remove(wrong)
     waiting.add("a", {})
-    with pytest.raises(InputError, match="'a' waits for its label already"):
-        waiting.add("a", {})
+    with pytest.raises(InputError, match="'a' waits for its label already, with another row"):
+        waiting.add("a", {"x": 1.0})
+    assert len(waiting) == 1
+
+
+def test_a_retry_keeps_its_place_and_pushes_nobody_out() -> None:
+    waiting = Waiting(2)
+    for key in ("a", "b", "a", "b"):
+        assert waiting.add(key, {"x": 1.0, "gap": None}) is None
+    assert waiting.add("a", {"x": 1.0}) is None  # a gap by another spelling
+    assert waiting.add("c", {"x": 3.0}) == "a"
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16])
+def test_a_whole_number_of_numpy_is_the_key_that_the_int_is(kind: type[np.integer[Any]]) -> None:
+    waiting = Waiting(5)
+    waiting.add(kind(7), {"x": 1.0})
+    assert waiting.find(7) == waiting.find(np.int32(7)) == {"x": 1.0}
+    assert json.dumps(waiting.to_json()) == '[[7, {"x": 1.0}]]'
+    waiting.remove(kind(7))
+    waiting.add(np.str_("7"), {"x": 2.0})
+    assert waiting.find("7") == {"x": 2.0}
     assert len(waiting) == 1
 
 
@@ -151,6 +175,11 @@ EXAMPLES: list[Event] = [
     events.ModelRolledBack(8, 1),
     events.RowForgotten(9, "order 7"),
     events.RowForgotten(9, 7),
+    events.ColumnAppeared(10, "age"),
+    events.ColumnVanished(11, "age"),
+    events.ClassAppeared(12, "maybe"),
+    events.ClassAppeared(12, True),
+    events.ClassAppeared(12, 3),
 ]
 
 
@@ -174,6 +203,14 @@ def test_a_thousand_events_and_twenty_explanations_are_kept() -> None:
     assert said == [""] * 980 + [f"because of {row}" for row in range(1_080, 1_100)]
 
 
+def test_news_of_columns_does_not_push_drifts_out() -> None:
+    kept: list[Event] = [events.DriftFound(0)]
+    for row in range(2_000):
+        events.keep(kept, events.ColumnAppeared(row, f"word {row}"))
+    assert kept[0] == events.DriftFound(0)
+    assert [event.row for event in kept[1:]] == list(range(1_800, 2_000))
+
+
 def test_every_kind_of_event_has_its_example() -> None:
     assert {type(event).__name__ for event in EXAMPLES} == set(events.__all__) - {
         "Event", "keep", "read_event",
@@ -192,6 +229,24 @@ def test_labels_become_plain(given_as: Any, label: Any) -> None:
 def test_what_is_no_label_is_refused(wrong: Any) -> None:
     with pytest.raises(InputError, match="the label"):
         read_label(wrong)
+
+
+def test_a_column_has_vanished_when_a_segment_lacks_what_the_one_before_had() -> None:
+    columns = Columns()
+    segments = [["a", "b"], ["a", "c"], ["a"], ["a"], ["b"]]
+    told = []
+    for names in segments:
+        columns.remember(dict.fromkeys(names, 1.0) | {"gap": None}, 1)
+        columns = Columns.from_json(json.loads(json.dumps(columns.to_json())))
+        told.append(columns.end_segment())
+    assert told == [[], ["b"], ["c"], [], ["a"]]
+
+
+def test_of_an_early_store_nothing_is_said_to_vanish_that_may_have_been_there() -> None:
+    columns = Columns.from_json({"is_text": {"a": False, "b": True}, "label": "str"})
+    assert columns.remember({"a": 1.0, "c": 2.0}, "yes") == ["c"]
+    assert columns.end_segment() == []
+    assert columns.end_segment() == ["a", "c"]
 
 
 def test_columns_keep_their_kind_through_json() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from driftquilt import QuiltClassifier
 from driftquilt.errors import InputError
 from driftquilt.stream.events import (
     DriftFound,
@@ -102,6 +103,56 @@ def test_tables_are_rows(frame: Any) -> None:
     stream.learn_many(table, labels)
     assert left(stream) == left(learn(start(detector=KNOWN), plain))
     assert stream.predict_many(table) == [stream.predict_one(x) for x, _ in plain]
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 20, 130, 400])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_predicting_many_answers_as_one_by_one(n_rows: int, gaps: bool) -> None:
+    stream = learn(start(), ROWS[:n_rows])
+    asked: list[dict[str, Any]] = [x for x, _ in rows(700, seed=3)]
+    if gaps:  # in all shapes: columns never seen, categories never seen, nothing but gaps
+        asked = [{n: v for n, v in x.items() if hash((n, k)) % 3} for k, x in enumerate(asked)]
+        asked = [{"a": None, "city": "Bonn", "new": "x", **x} for x in asked]
+        asked += [{"a": None}, {"city": None}, {"b": 1e30}, {"late": -1e30, "c": 5.0}] * (
+            n_rows > 0
+        )
+    known = {"a", "b", "c", "city", "late"} if n_rows > 100 else {"a", "b", "c", "city"}
+    asked = [x for x in asked if not n_rows or known & set(x)]
+    before = left(stream) if n_rows else None
+    assert stream.predict_many(asked) == [stream.predict_one(x) for x in asked]
+    assert before is None or left(stream) == before
+
+
+def test_predicting_many_names_the_row_that_cannot_be_used() -> None:
+    stream = learn(start(), ROWS[:40])
+    good = [x for x, _ in ROWS[:300]]
+    for bad in ({"a": "text"}, None, {"a": object()}, {"A": 1.0}, {}):
+        with pytest.raises(InputError, match=r"^row 299: "):
+            stream.predict_many([*good[:299], bad])
+
+
+def test_a_near_tie_is_decided_as_one_by_one() -> None:
+    stream = learn(start(detector="never"), ROWS[:60])
+    learning = stream._engine.learning
+    asked = [{"a": 0.5 + k * 1e-6, "b": 0.5} for k in range(-300, 300)]
+    close = [abs(p["yes"] - p["no"]) for p in map(stream.predict_proba_one, asked)]
+    assert learning.champion is not None
+    assert min(close) < 0.5
+    assert stream.predict_many(asked) == [stream.predict_one(x) for x in asked]
+
+
+def test_running_over_something_else_than_pairs_names_its_number() -> None:
+    x, y = ROWS[2]
+    for bad in (x, "ab", None, 5, (x,), (x, y, 1), {"a": 1.0, "b": 2.0}):
+        stream = start()
+        with pytest.raises(InputError, match="row 2: this is no pair of row and label"):
+            list(stream.run([*ROWS[:2], bad]))  # type: ignore[list-item]
+        assert stream.n_rows == 2
+    with pytest.raises(InputError, match="row 1: a row is a dictionary"):
+        list(start().run([ROWS[0], (5, "yes")]))
+    with pytest.raises(InputError, match="got a int; give pairs of row and label"):
+        list(start().run(5))  # type: ignore[arg-type]
+    assert list(start().run([list(pair) for pair in ROWS[:3]])) == []  # type: ignore[misc]
 
 
 def test_a_batch_is_taken_whole_or_not_at_all() -> None:
@@ -210,8 +261,8 @@ def test_a_version_is_a_classifier_of_its_own() -> None:
     assert clf.classes_.tolist() == ["no", "yes"]
     assert clf.feature_names_in_.tolist() == ["a", "b", "c", "city"]
     assert clf.selection_.explain() == of(stream, ModelTrained)[0].explanation
-    with pytest.raises(InputError, match="there is no model None; there are"):
-        start().classifier()
+    with pytest.raises(InputError, match="there is no model 99; there are"):
+        stream.classifier(99)
 
 
 def test_a_single_class_and_rows_without_columns_are_no_reason_to_train() -> None:
@@ -221,11 +272,11 @@ def test_a_single_class_and_rows_without_columns_are_no_reason_to_train() -> Non
     bare = start(detector="never")
     for turn in range(70):
         bare.learn_one({}, turn % 2)
-    for one, answer in ((stream, "yes"), (bare, 0)):
+    for one in (stream, bare):
         assert one.events == ()
         assert one.model is None
-        assert type(one.predict_one({})) is type(answer)
-    assert stream.predict_proba_one({"b": 2.0}) == {"yes": 1.0}
+    assert bare.predict_one({}) in (0, 1)
+    assert stream.predict_proba_one({"a": None, "b": 2.0}) == {"yes": 1.0}
 
 
 def test_before_the_first_row_there_is_no_answer() -> None:
@@ -241,7 +292,8 @@ def test_columns_and_classes_may_come_and_go() -> None:
     for turn in range(240):
         phase = turn // 60
         x = {f"column {phase}": float(turn % 7), f"text {phase % 2}": f"{turn % 3}"}
-        stream.learn_one(x if turn % 5 else {}, f"class {turn % (phase + 1)}")
+        always = {"always": float(turn % 2)}
+        stream.learn_one(always | x if turn % 5 else always, f"class {turn % (phase + 1)}")
     assert stream.classes == ["class 0", "class 1", "class 2", "class 3"]
     assert of(stream, TrainingFailed) == []
     answer = stream.predict_proba_one({"column 0": 1.0, "never seen": 4.0, "text 0": "new"})
@@ -276,3 +328,12 @@ def test_accuracy_counts_predictions_made_before_learning() -> None:
         stream.learn_one(x, y)
     assert stream.accuracy == pytest.approx(right / len(ROWS), abs=0.01)
     assert stream.accuracy > 0.6
+
+
+def test_a_stream_draws_a_row_for_each_model_and_none_before_the_first() -> None:
+    stream = QuiltStream(QuiltClassifier(random_state=0), "never", 40, wait=True)
+    with pytest.raises(InputError, match="there is no model yet"):
+        stream.plot()
+    for number in range(80):
+        stream.learn_one({"a": float(number % 7)}, number % 2)
+    assert stream.plot().svg.count('class="name"') == len(stream.models)

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
+from driftquilt.inputs.encoder import Encoder
+from driftquilt.inputs.features import Numbers
 from driftquilt.inputs.row import Row, RowEncoder
+from driftquilt.inputs.table import Table
 from driftquilt.stream.features import FAR
 from driftquilt.stream.rows import Label
 
@@ -31,7 +34,7 @@ class Champion:
             raise InputError("a stream's rows are encoded; its classifier cannot have encode=False")
         self.clf, self.number = clf, number
         self._nets = [model.copy() for model in clf.model_.models]
-        self._encode = RowEncoder(clf.encoder_)
+        self._encoder, self._encode = clf.encoder_, RowEncoder(clf.encoder_)
         self._codes = np.array([classes.index(label) for label in clf.classes_.tolist()])
         self._own = {code: own for own, code in enumerate(self._codes.tolist())}
 
@@ -39,6 +42,11 @@ class Champion:
         """Probabilities of the stream's classes."""
         x = self._read(row)[None, :]
         return self._spread([net.predict_proba(x)[0] for net in self._nets], n_classes)
+
+    def predict_many(self, rows: Sequence[Row], n_classes: int) -> NDArray[np.float32]:
+        """Probabilities (n, C) of many rows; as `predict` gives them, but for rounding."""
+        X = self._clip(self._encoder.transform(_to_table(rows, self._encoder)))
+        return self._spread([net.predict_proba(X) for net in self._nets], n_classes)
 
     def learn(self, row: Row, code: int, n_classes: int) -> NDArray[np.float32]:
         """One step of every net, unless the class is new to them; probabilities before it."""
@@ -67,13 +75,29 @@ class Champion:
             self._nets[fold] = self.clf.learner_.restore(own, len(self._codes))
 
     def _read(self, row: Row) -> NDArray[np.float32]:
-        x = self._encode(row)
+        return self._clip(self._encode(row))
+
+    @staticmethod
+    def _clip(x: NDArray[np.float32]) -> NDArray[np.float32]:
         np.minimum(x, _FAR, out=x)  # as in `features`
         return np.maximum(x, -_FAR, out=x)
 
     def _spread(
         self, answers: Sequence[NDArray[np.float32]], n_classes: int
     ) -> NDArray[np.float32]:
-        spread = np.zeros(n_classes, dtype=np.float32)
-        spread[self._codes] = sum(answers[1:], answers[0]) / np.float32(len(answers))
+        """The mean of the nets' answers, (C',) or (n, C'), over the classes of the stream."""
+        spread = np.zeros((*answers[0].shape[:-1], n_classes), dtype=np.float32)
+        spread[..., self._codes] = sum(answers[1:], answers[0]) / np.float32(len(answers))
         return spread
+
+
+def _to_table(rows: Sequence[Row], encoder: Encoder) -> Table:
+    """The columns that an encoder knows; what a row lacks is missing."""
+    columns = tuple(
+        np.array(
+            [row.get(column.name) for row in rows],
+            dtype=np.float64 if isinstance(column, Numbers) else object,
+        )
+        for column in encoder.columns
+    )
+    return Table(tuple(column.name for column in encoder.columns), columns, named=encoder.named)

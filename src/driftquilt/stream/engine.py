@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from driftquilt.errors import StoreError
@@ -31,7 +30,11 @@ from driftquilt.stream.checkpoint import (
     read_checkpoint,
     read_model,
 )
+from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import (
+    ClassAppeared,
+    ColumnAppeared,
+    ColumnVanished,
     DriftFound,
     Event,
     ModelKept,
@@ -45,10 +48,10 @@ from driftquilt.stream.events import (
     read_event,
 )
 from driftquilt.stream.learning import Learning
-from driftquilt.stream.past import fade, first_row, least_used, rows_after
-from driftquilt.stream.rows import Columns, Label
+from driftquilt.stream.past import Past, rows_after
+from driftquilt.stream.rows import Label
 from driftquilt.stream.setup import Setup
-from driftquilt.stream.training import Outcome, begin
+from driftquilt.stream.training import Job, Outcome, begin
 
 __all__ = ["Engine"]
 
@@ -56,22 +59,20 @@ __all__ = ["Engine"]
 class Engine:
     """A stream at work."""
 
-    def __init__(self, setup: Setup, store: Store, *, wait: bool) -> None:
-        self.setup, self.store, self._wait = setup, store, wait
+    def __init__(self, setup: Setup, store: Store) -> None:
+        self.setup, self.store = setup, store
         self.learning = Learning(setup.detector, setup.seed, setup.settings.n_wait)
         self.columns = Columns()
+        self.past = Past(store, setup.settings)
         self.events: list[Event] = []
         self.news: list[Event] = []  # since the caller last asked
         self._first_row = 0  # of the open segment
         self._last_drift = 0
         self._next_training: int | None = setup.settings.n_wait
         self._n_trainings = self._n_versions = 0
-        self._used: dict[int, float] = {}  # how much each sealed segment was used of late
         self._checkpoint_row = 0
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
-        self._job: Future[Outcome] | None = None
-        self._job_row = 0  # first row of the segment that it trains for
-        self._meanwhile: list[tuple[Row, Label]] = []
+        self._job: Job | None = None
         self.failure: BaseException | None = None
 
     @property
@@ -80,15 +81,20 @@ class Engine:
         return self.learning.n_rows - self._first_row
 
     @property
+    def n_until_training(self) -> int | None:
+        """Rows of the open segment still to come before a model is trained; None: no more."""
+        return None if self._next_training is None else self._next_training - self.n_current
+
+    @property
     def training(self) -> bool:
         """Whether a training is under way."""
-        return self._job is not None and not self._job.done()
+        return self._job is not None and not self._job.future.done()
 
     def take(self, rows: Sequence[Row], labels: Sequence[Label]) -> None:
         """Learn rows in order and keep them; they have been checked."""
         with self._going_on():
             for row, label in zip(rows, labels, strict=True):
-                self.columns.remember(row, label)
+                self.collect()
                 self._taken[0].append(row)
                 self._taken[1].append(label)
                 self._take(row, label)
@@ -96,12 +102,13 @@ class Engine:
 
     def collect(self, *, wait: bool = False) -> None:
         """Let the outcome of a training take effect, if there is one or it is waited for."""
-        if self._job is None or not (wait or self._job.done()):
+        job = self._job
+        if job is None or not (wait or job.future.done()):
             return
-        outcome = self._job.result()
+        outcome = job.future.result()
         with self._going_on():
-            meanwhile, self._job, self._meanwhile = self._meanwhile, None, []
-            self._finish(outcome, meanwhile)
+            self._job = None
+            self._finish(outcome, job.first_row, job.meanwhile)
 
     def tell(self, event: Event) -> None:
         """Note that something happened."""
@@ -121,7 +128,7 @@ class Engine:
                 "events": [event.to_json() for event in self.events],
                 "rows": [self._first_row, self._last_drift, self._next_training],
                 "counts": [self._n_trainings, self._n_versions],
-                "used": [[number, used] for number, used in self._used.items()],
+                "used": self.past.to_json(),
                 "waiting": waiting,
             }
             put_checkpoint(self.store, tensors, record)
@@ -133,7 +140,7 @@ class Engine:
         waiting = None if found is None else self._unpack(*found)
         self._drop_unused()
         for row, label in rows_after(self.store, self._checkpoint_row):
-            self.columns.remember(row, label)
+            self.collect()
             self._take(row, label)
         if self.n_current and not self.store.n_open:  # its detector could not keep its state
             self._seal(full=self.n_current >= self.setup.settings.segment_rows)
@@ -141,9 +148,9 @@ class Engine:
 
     def roll_back(self, version: int) -> None:
         """Let an earlier model take over."""
-        clf = read_model(self.store, version, self.setup.estimator.learner)
+        champion = self._read_champion(version, self.learning.classes)
         with self._going_on():
-            self.learning.crown(Champion(clf, version, self.learning.classes))
+            self.learning.crown(champion)
             self.tell(ModelRolledBack(self.learning.n_rows, version))
             self.checkpoint()
 
@@ -163,10 +170,9 @@ class Engine:
 
     def _take(self, row: Row, label: Label) -> None:
         learning, settings = self.learning, self.setup.settings
-        self.collect()
         if self._job is not None:
-            self._meanwhile.append((row, label))
-        fired = learning.learn(row, label)
+            self._job.meanwhile.append((row, label))
+        fired = self._learn(row, label)
         # Only after a restart: later rows are stored, so this one ended nothing.
         again = learning.n_rows < self.store.n_appended
         if fired and not again and self._accepts_drift():
@@ -178,10 +184,23 @@ class Engine:
         if self.n_current >= settings.segment_rows and not again:
             self._seal(full=True)
         due = self._next_training is not None and self.n_current >= self._next_training
-        if due and self._job is None and not (again and self._can_train):
+        if due and self._job is None and not (again and self.can_train):
             self._train()
         if learning.n_rows - self._checkpoint_row >= settings.checkpoint_rows and not again:
             self.checkpoint()
+
+    def _learn(self, row: Row, label: Label) -> bool:
+        """One row further, and what is new in it; whether the detector fired."""
+        learning = self.learning
+        n_classes, tells = len(learning.classes), learning.champion is not None
+        new = self.columns.remember(row, label)
+        fired = learning.learn(row, label)
+        if tells:
+            for column in new:
+                self.tell(ColumnAppeared(learning.n_rows, column))
+            for known in learning.classes[n_classes:]:
+                self.tell(ClassAppeared(learning.n_rows, known))
+        return fired
 
     def _accepts_drift(self) -> bool:
         since = self.learning.n_rows - self._last_drift
@@ -189,53 +208,45 @@ class Engine:
 
     def _seal(self, *, full: bool) -> None:
         self._put_rows()
-        # If a crash came right after the last time, the segment is there already.
-        found = (s for s in self.store.segments if s.name == self._first_row)
-        sealed = next(found, None) or self.store.seal(self._first_row)
-        n_rows = self.learning.n_rows
+        sealed, n_rows = self.past.seal(self._first_row), self.learning.n_rows
         self.tell(SegmentSealed(n_rows, sealed.number, self._first_row, sealed.n_rows, full))
-        self._used[sealed.number] = 1.0
+        for column in self.columns.end_segment():
+            self.tell(ColumnVanished(n_rows, column))
         self._first_row, self._next_training = n_rows, self.setup.settings.n_wait
         self.learning.begin_segment(drift=not full)
-        self._forget_least_used()
+        for segment, used in self.past.forget_least_used():
+            self.tell(SegmentDropped(n_rows, segment.number, segment.n_rows, round(used, 6)))
         self.checkpoint()
         self._drop_unused()
 
-    def _forget_least_used(self) -> None:
-        kept = [segment for segment in self.store.segments if segment.number in self._used]
-        settings, n_rows = self.setup.settings, self.learning.n_rows
-        for segment in least_used(kept, self._used, settings.max_segments, settings.max_rows):
-            used = round(self._used.pop(segment.number), 6)
-            self.tell(SegmentDropped(n_rows, segment.number, segment.n_rows, used))
-
     def _drop_unused(self) -> None:
         """Remove what the last checkpoint does not speak of any more."""
-        for segment in self.store.segments:
-            if segment.number not in self._used and first_row(segment) < self._first_row:
-                self.store.drop(segment.number)
+        self.past.drop_unused(self._first_row)
         drop_models(self.store, last=self._n_versions, most=self.setup.settings.max_models)
 
     @property
-    def _can_train(self) -> bool:
+    def can_train(self) -> bool:
+        """Whether rows of two classes and with a column have come."""
         return len(self.learning.classes) > 1 and len(self.learning.online.features) > 0
 
     def _train(self) -> None:
-        if not self._can_train:
+        if not self.can_train:
             self._next_training = self.setup.settings.next_training(self.n_current)
             return
         self._put_rows()
         self._n_trainings += 1
         seed = (self.setup.seed + self._n_trainings) % 2**31
         training = begin(self.store, self.setup.estimator, seed)
-        self._job_row = self._first_row
-        if self._wait:
-            self._finish(training.run(), [])
+        if self.setup.wait:
+            self._finish(training.run(), self._first_row, [])
         else:
-            self._job = training.start()
+            self._job = Job(training.start(), self._first_row)
 
-    def _finish(self, outcome: Outcome, meanwhile: Sequence[tuple[Row, Label]]) -> None:
+    def _finish(
+        self, outcome: Outcome, first_row: int, meanwhile: Sequence[tuple[Row, Label]]
+    ) -> None:
         learning, n_rows = self.learning, self.learning.n_rows
-        if self._job_row == self._first_row:
+        if first_row == self._first_row:  # the segment is still the one that it was trained for
             self._next_training = self.setup.settings.next_training(outcome.n_current)
         if outcome.clf is None:
             self.tell(TrainingFailed(n_rows, str(outcome.failure)))
@@ -247,9 +258,7 @@ class Engine:
                 outcome.explanation,
             )
         )  # fmt: skip
-        for number, share in outcome.shares.items():
-            if number in self._used:
-                self._used[number] = fade(self._used[number], share)
+        self.past.use(outcome.shares)
         previous = learning.recent_loss
         if previous is not None and not self.setup.guard.promotes(outcome.loss, previous):
             self.tell(ModelKept(n_rows, outcome.loss, previous))
@@ -281,16 +290,19 @@ class Engine:
             self.store.append(self.columns.to_batch(rows, labels))
 
     def _unpack(self, tensors: dict[str, Any], record: dict[str, Any]) -> Any:
-        version, learning = record["champion"], record["learning"]
-        champion = None
-        if version is not None:
-            clf = read_model(self.store, version, self.setup.estimator.learner)
-            champion = Champion(clf, version, learning["classes"])
+        learning = record["learning"]
+        champion = self._read_champion(record["champion"], learning["classes"])
         self.learning.unpack(tensors, learning, champion)
         self.columns = Columns.from_json(record["columns"])
         self.events = [read_event(event) for event in record["events"]]
         self._first_row, self._last_drift, self._next_training = record["rows"]
         self._n_trainings, self._n_versions = record["counts"]
-        self._used = dict(record["used"])
+        self.past.restore(record["used"])
         self._checkpoint_row = self.learning.n_rows
         return record["waiting"]
+
+    def _read_champion(self, version: int | None, classes: Sequence[Label]) -> Champion | None:
+        if version is None:
+            return None
+        clf = read_model(self.store, version, self.setup.estimator.learner)
+        return Champion(clf, version, classes)

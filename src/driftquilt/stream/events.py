@@ -1,4 +1,4 @@
-"""What happened in a stream, as values: drifts, segments, trainings, and models that changed.
+"""What happened in a stream, as values: drifts, segments, trainings, models, columns and classes.
 
 Every event says after how many rows it happened. `to_json` and `read_event` are each other's
 way back, so that events outlive the process.
@@ -16,6 +16,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 __all__ = [
+    "ClassAppeared",
+    "ColumnAppeared",
+    "ColumnVanished",
     "DriftFound",
     "Event",
     "ModelKept",
@@ -32,6 +35,7 @@ __all__ = [
 
 _MOST = 1_000
 _MOST_EXPLAINED = 20  # an explanation has a line for every past segment
+_MOST_OF_COLUMNS = 200  # rows of words bring new ones all the time; drifts are not to go for them
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,36 @@ class ModelRolledBack(Event):
 
 
 @dataclass(frozen=True)
+class ColumnAppeared(Event):
+    """The first row that has a column, when there is a model already, which knows nothing of it."""
+
+    column: str
+
+    def _words(self) -> str:
+        return f"column {self.column!r} appeared"
+
+
+@dataclass(frozen=True)
+class ColumnVanished(Event):
+    """A segment was sealed without a value in a column that the segment before had."""
+
+    column: str
+
+    def _words(self) -> str:
+        return f"column {self.column!r} vanished"
+
+
+@dataclass(frozen=True)
+class ClassAppeared(Event):
+    """The first row with a label, when there is a model already, which never answers with it."""
+
+    label: int | bool | str
+
+    def _words(self) -> str:
+        return f"class {self.label!r} appeared"
+
+
+@dataclass(frozen=True)
 class RowForgotten(Event):
     """A predicted row waited too long for its label, behind too many others."""
 
@@ -162,15 +196,20 @@ class RowForgotten(Event):
 
 
 def keep(events: list[Event], event: Event) -> None:
-    """Append an event; the last thousand stay, and the last twenty explanations."""
+    """Append an event; the last thousand stay, of columns 200, and the last twenty explanations."""
     events.append(event)
     del events[:-_MOST]
     if isinstance(event, ModelTrained):
         explained = [n for n, e in enumerate(events) if isinstance(e, ModelTrained)]
         for at in explained[:-_MOST_EXPLAINED][-1:]:
             events[at] = replace(events[at], explanation="")  # type: ignore[call-arg]
+    if isinstance(event, _OF_COLUMNS):
+        of_columns = [n for n, e in enumerate(events) if isinstance(e, _OF_COLUMNS)]
+        for at in reversed(of_columns[:-_MOST_OF_COLUMNS]):
+            del events[at]
 
 
+_OF_COLUMNS = (ColumnAppeared, ColumnVanished)
 _KINDS = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 

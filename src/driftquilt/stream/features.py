@@ -18,13 +18,14 @@ array([2., 1., 0.], dtype=float32)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.inputs.features import CATEGORIES_MAX
-from driftquilt.inputs.row import Row
+from driftquilt.inputs.row import Row, Value
 
 __all__ = ["FAR", "Features"]
 
@@ -56,6 +57,19 @@ class Features:
             elif place is not None and isinstance(value, float):
                 out[place] = self._scale(place, value)
         return np.array(out, dtype=np.float32)
+
+    def many(self, rows: Sequence[Row]) -> NDArray[np.float32]:
+        """Rows as a matrix, each exactly as the vector that it would be alone."""
+        out = np.zeros((len(rows), len(self.names)))
+        for name, place in self._places.items():
+            values = [row.get(name) for row in rows]
+            if isinstance(place, int):
+                self._scale_all(place, values, out[:, place])
+                continue
+            for at, value in enumerate(values):
+                if value in place:
+                    out[at, place[str(value)]] = 1.0
+        return out.astype(np.float32)
 
     def learn(self, row: Row) -> None:
         """Take in a row: new places, and what its numbers tell of their scale."""
@@ -93,6 +107,14 @@ class Features:
             return 0.0
         scaled = (value - self._mean[place]) / math.sqrt(spread / self._n[place])
         return max(-FAR, min(FAR, scaled))
+
+    def _scale_all(self, place: int, values: Sequence[Value], out: NDArray[np.float64]) -> None:
+        spread = self._m2[place]
+        if not spread > 0:
+            return
+        numbers = np.array([v if isinstance(v, float) else self._mean[place] for v in values])
+        scaled = (numbers - self._mean[place]) / math.sqrt(spread / self._n[place])
+        np.clip(scaled, -FAR, FAR, out=out)
 
     def _find_place(self, name: str, value: float | str) -> int | None:
         """Of a number or a category, a new one if need be; None if there are too many."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ FADE = 0.99
 _RATE = 0.01  # of the online net
 _LEAST_PROBABILITY = 1e-3
 _MOST = 30.0  # beyond it, exp makes no difference
+_CLOSE = 1e-4  # far above what rounding does to a probability
 
 
 class Learning:
@@ -65,6 +67,26 @@ class Learning:
         if self.champion is None:
             return online
         return self._mix(self.champion.predict(row, len(self.classes)), online)
+
+    def answer_many(self, rows: Sequence[Row]) -> list[Label | None]:
+        """The most probable label of each row, the one that `predict` tells; None before the first.
+
+        A matrix is multiplied in another order than a row, so where two labels are all but
+        equal the row is asked alone.
+        """
+        if not self.classes or not rows:
+            return [None] * len(rows)
+        probabilities = self._predict_many(rows)
+        codes = probabilities.argmax(axis=1)
+        for at in _close(probabilities):
+            codes[at] = self.predict(rows[at]).argmax()
+        return [self.classes[code] for code in codes.tolist()]
+
+    def _predict_many(self, rows: Sequence[Row]) -> NDArray[np.float32]:
+        online = self.online.predict_many(rows)
+        if self.champion is None:
+            return online
+        return self._mix(self.champion.predict_many(rows, len(self.classes)), online)
 
     def learn(self, row: Row, label: Label) -> bool:
         """Predict, learn, detect; whether the detector fired."""
@@ -162,3 +184,12 @@ class Learning:
                 self.detector, self._width = self.detector.fresh(), len(watched)
             self.detector.update(watched)
         return self.detector.drift_detected
+
+
+def _close(probabilities: NDArray[np.float32]) -> list[int]:
+    """Rows of (n, C) whose two most probable classes rounding might swap."""
+    if probabilities.shape[1] == 1:
+        return []
+    two = np.partition(probabilities, -2, axis=1)[:, -2:]
+    close: list[int] = np.flatnonzero(two[:, 1] - two[:, 0] < _CLOSE).tolist()
+    return close

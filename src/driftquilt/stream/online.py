@@ -12,6 +12,7 @@ and no wait. Columns and classes may come late; the net grows with them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,14 @@ class OnlineNet:
             return _NOTHING
         answer: NDArray[np.float32] = self._net.predict_proba(self.vector(row)[None, :])[0]
         return answer
+
+    def predict_many(self, rows: Sequence[Row]) -> NDArray[np.float32]:
+        """Probabilities (n, C) of many rows; as `predict` gives them, but for rounding."""
+        if self._net is None:
+            return np.empty((len(rows), 0), dtype=np.float32)
+        if not len(self.features):
+            return self._net.predict_proba(np.zeros((len(rows), 1), dtype=np.float32))
+        return self._net.predict_proba(self.features.many(rows))
 
     def learn(self, row: Row, code: int) -> NDArray[np.float32]:
         """One step on a row of class `code`; gives the probabilities before it."""

@@ -24,7 +24,7 @@ __all__ = ["Place", "begin", "resume"]
 Place: TypeAlias = Store | str | os.PathLike[str]
 
 
-def begin(place: Place | None, setup: Setup, *, wait: bool) -> Engine:
+def begin(place: Place | None, setup: Setup) -> Engine:
     """A new stream in a store that holds nothing."""
     with _opened(MemoryStore() if place is None else place) as store:
         if store.n_appended or store.state or store.models:
@@ -32,19 +32,24 @@ def begin(place: Place | None, setup: Setup, *, wait: bool) -> Engine:
                 "there is a stream in this store already; go on with it: QuiltStream.open(path)"
             )
         store.write_state({"stream": setup.to_json()})
-        return Engine(setup, store, wait=wait)
+        return Engine(setup, store)
 
 
 def resume(
-    place: Place, learner: Learner | None, detector: Any, *, wait: bool
+    place: Place, learner: Learner | None, detector: Any, wait: bool | None
 ) -> tuple[Engine, Any]:
-    """The stream of a store as it was after its last row, and what was waiting when it closed."""
+    """The stream of a store as it was after its last row, and what was waiting when it closed.
+
+    Another `wait` than before is kept for the next time.
+    """
     if isinstance(place, str | os.PathLike) and not Path(place).is_dir():
         raise StoreError(f"there is no folder {place}; begin a stream: QuiltStream(store=path)")
     with _opened(place) as store:
-        engine = Engine(
-            Setup.from_json(store.state.get("stream"), learner, detector), store, wait=wait
-        )
+        kept: Any = store.state.get("stream")
+        setup = Setup.from_json(kept, learner, detector, wait=wait)
+        if setup.wait != kept.get("wait", False):
+            store.write_state({"stream": {**kept, "wait": setup.wait}})
+        engine = Engine(setup, store)
         return engine, engine.restore()
 
 

@@ -14,15 +14,17 @@ row in the stream, counted from 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from driftquilt.inputs.row import Row
 from driftquilt.store.base import SealedSegment, Store
-from driftquilt.stream.rows import LABEL, Label
+from driftquilt.stream.columns import LABEL
+from driftquilt.stream.rows import Label
+from driftquilt.stream.settings import StreamSettings
 
-__all__ = ["fade", "first_row", "least_used", "rows_after"]
+__all__ = ["Past", "fade", "first_row", "least_used", "rows_after"]
 
 _FADE = 0.5
 
@@ -66,3 +68,53 @@ def _labelled(table: pa.Table) -> Iterator[tuple[Row, Label]]:
         for row in batch.to_pylist():
             label = row.pop(LABEL)
             yield row, label
+
+
+class Past:
+    """The sealed segments of a store, and how much each was used of late.
+
+    A segment that is not spoken of here any more stays in the store until `drop_unused`, which
+    comes after the checkpoint that forgets it.
+    """
+
+    def __init__(self, store: Store, settings: StreamSettings) -> None:
+        self._store, self._settings = store, settings
+        self._used: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    def seal(self, row: int) -> SealedSegment:
+        """Make a segment of the open rows, of which `row` is the first."""
+        # If a crash came right after the last time, the segment is there already.
+        found = (segment for segment in self._store.segments if segment.name == row)
+        sealed = next(found, None) or self._store.seal(row)
+        self._used[sealed.number] = 1.0
+        return sealed
+
+    def use(self, shares: Mapping[int, float]) -> None:
+        """Take in a training, which used each segment in a share of its epochs."""
+        for number, share in shares.items():
+            if number in self._used:
+                self._used[number] = fade(self._used[number], share)
+
+    def forget_least_used(self) -> Iterator[tuple[SealedSegment, float]]:
+        """What has to go to stay within bounds, and how much it was used."""
+        kept = [segment for segment in self._store.segments if segment.number in self._used]
+        most = self._settings.max_segments, self._settings.max_rows
+        for segment in least_used(kept, self._used, *most):
+            yield segment, self._used.pop(segment.number)
+
+    def drop_unused(self, before: int) -> None:
+        """Remove forgotten segments from the store, but none that begins at a row after these."""
+        for segment in self._store.segments:
+            if segment.number not in self._used and first_row(segment) < before:
+                self._store.drop(segment.number)
+
+    def to_json(self) -> list[list[float]]:
+        """Plain values."""
+        return [[number, used] for number, used in self._used.items()]
+
+    def restore(self, data: Iterable[tuple[int, float]]) -> None:
+        """Go on from what `to_json` gave."""
+        self._used = dict(data)

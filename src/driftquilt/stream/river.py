@@ -5,7 +5,8 @@ so the same rows and seed give the same answers. What it has done is told by `st
 models, explanations. Before the first row it has no answer; from then on it answers, also while
 rows for a training are gathered.
 
-- Rows may gain and lose features, in any order; a feature is numbers or text, or missing.
+- Rows may gain and lose features, in any order, and be empty or all new, as the words of a text
+  are; a feature is numbers or text, or missing.
 - Labels are all booleans, all whole numbers or all text, of as many classes as come.
 - `learn_many` is `learn_one` for each row; `predict_many` answers with the caller's kind of table.
 - `clone` begins anew. river and `copy.deepcopy` copy models by way of pickle's protocol, so a
@@ -56,6 +57,12 @@ class _CopiedStore(MemoryStore):
         vars(self).update({**vars(MemoryStore()), **state})  # with a lock of its own
 
 
+class _SparseStream(QuiltStream):
+    """A stream of rows that name only what they hold, such as the words of a text."""
+
+    _takes_strangers = True
+
+
 def _in_order(x: Any) -> Any:
     """The row in the order of its names, so that how it was written plays no part."""
     return {name: x[name] for name in sorted(x, key=str)} if isinstance(x, Mapping) else x
@@ -103,7 +110,7 @@ class RiverQuilt(base.MiniBatchClassifier):
         self.max_segments = max_segments
         self.hidden_units = hidden_units
         self.seed = seed
-        self._stream = QuiltStream(
+        self._stream = _SparseStream(
             QuiltClassifier(hidden_units=hidden_units, random_state=seed),
             copy.deepcopy(detector),  # the parameter stays as it was given, for clones
             n_wait,
@@ -147,7 +154,7 @@ class RiverQuilt(base.MiniBatchClassifier):
         vars(self).update(state)
         known = store.state["stream"]["detector"]["kind"] in DETECTORS
         detector = None if known else copy.deepcopy(self.detector)
-        self._stream = QuiltStream.open(store, detector=detector, wait=True)
+        self._stream = _SparseStream.open(store, detector=detector)
 
     @property
     def _multiclass(self) -> bool:

@@ -1,46 +1,35 @@
-"""Labelled rows of a stream: what they may hold, and how they go into a store.
+"""What callers give, as plain values: rows of tables, pairs, labels.
 
-A column is numbers or text for as long as the stream lives; it may be missing in any row, come
-late or vanish. So are labels: all whole numbers, all booleans or all text. In the store a row
-has its columns under their own names and its label under `LABEL`.
+Labels are whole numbers, booleans or text. What cannot be read is an `InputError`, which says at
+which row if there are many.
 
->>> columns, rows, labels = Columns(), [{"age": 31.0, "city": "Rome"}, {"age": None}], ["yes", "no"]
->>> columns.expect(rows, labels)
->>> columns.remember(rows[0], labels[0])
->>> columns.to_batch(rows, labels).to_pydict()
-{'age': [31.0, None], 'city': ['Rome', None], 'label': ['yes', 'no']}
->>> columns.expect([{"age": "old"}], ["no"])
+>>> read_label(3.0), read_labels(["yes", "no"]), read_pair(({"age": 31}, True))
+(3, ['yes', 'no'], ({'age': 31}, True))
+>>> read_at(7, read_label, None)
 Traceback (most recent call last):
-driftquilt.errors.InputError: column 'age' holds the text 'old', but it has held numbers so far; \
-make all of it numbers or all of it text
+driftquilt.errors.InputError: row 7: the label is missing (NaN or None); leave the row out until \
+it is known
 """
 
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pyarrow as pa
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.columns import is_missing
-from driftquilt.inputs.row import Row
 
-__all__ = ["LABEL", "Columns", "Label", "iter_rows", "read_at", "read_label", "read_labels"]
+__all__ = ["Label", "iter_rows", "read_at", "read_label", "read_labels", "read_pair"]
 
 T = TypeVar("T")
 
-LABEL = "label"
-
 Label: TypeAlias = int | bool | str
-_KINDS = {bool: pa.bool_(), int: pa.int64(), str: pa.string()}
-_ARROW = {True: pa.string(), False: pa.float64()}
-_CODES = {pa.float64(): "d", pa.int64(): "q"}  # of numbers as `struct` writes them
-_WORDS = {bool: "booleans", int: "whole numbers", str: "text"}
 _INT64 = 2**63
 
 
@@ -61,108 +50,6 @@ def read_label(y: Any) -> Label:
     raise InputError(
         f"the label {y!r} is a {type(y).__name__}; a label is a whole number, a boolean or a string"
     )
-
-
-class Columns:
-    """What each column and the labels have been so far."""
-
-    def __init__(self) -> None:
-        self._is_text: dict[str, bool] = {}
-        self._label_type: type | None = None
-
-    def expect(self, rows: Sequence[Row], labels: Sequence[Label] = ()) -> None:
-        """Refuse rows that do not go with those before, or with each other."""
-        new: dict[str, bool] = {}
-        for row in rows:
-            for name, value in row.items():
-                if value is not None:
-                    _expect_kind(self._is_text, new, name, value)
-        label_type = self._label_type
-        for label in labels:
-            label_type = label_type or type(label)
-            if type(label) is not label_type:
-                raise InputError(
-                    f"the label {label!r} is a {type(label).__name__}, but labels have been "
-                    f"{_WORDS[label_type]} so far; make all of them the same kind"
-                )
-            if isinstance(label, str):
-                _expect_unicode("the label", label)
-
-    def remember(self, row: Row, label: Label) -> None:
-        """Take in what a row holds, which has been expected."""
-        for name, value in row.items():
-            if value is not None and name not in self._is_text:
-                self._is_text[name] = isinstance(value, str)
-        self._label_type = self._label_type or type(label)
-
-    def to_batch(self, rows: Sequence[Row], labels: Sequence[Label]) -> pa.RecordBatch:
-        """Rows that have been remembered, as the store takes them."""
-        names = sorted({name for row in rows for name in row if name in self._is_text})
-        arrays = [
-            _to_arrow([row.get(name) for row in rows], _ARROW[self._is_text[name]])
-            for name in names
-        ]
-        arrays.append(_to_arrow(labels, _KINDS[self._label_type or int]))
-        return pa.RecordBatch.from_arrays(arrays, names=[*names, LABEL])
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        kind = None if self._label_type is None else self._label_type.__name__
-        return {"is_text": dict(sorted(self._is_text.items())), "label": kind}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Columns:
-        columns = cls()
-        columns._is_text = dict(data["is_text"])
-        by_name = {kind.__name__: kind for kind in _KINDS}
-        columns._label_type = None if data["label"] is None else by_name[data["label"]]
-        return columns
-
-
-def _to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    code = _CODES.get(kind)
-    if code is None or None in values:
-        return pa.array(values, kind)
-    numbers = struct.pack(f"{len(values)}{code}", *values)  # for one row faster than pa.array
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(numbers)])
-
-
-def _expect_kind(
-    known: dict[str, bool], new: dict[str, bool], name: str, value: float | str
-) -> None:
-    text = isinstance(value, str)
-    if text:
-        _expect_unicode(f"the value of column {name!r}", str(value))
-    before = known.get(name)
-    if before is None:
-        _expect_name(name)
-        before = new.setdefault(name, text)
-    if before != text:
-        now, held = ("the text", "numbers") if text else ("the number", "text")
-        raise InputError(
-            f"column {name!r} holds {now} {value!r}, but it has held {held} so far; make all of "
-            "it numbers or all of it text"
-        )
-
-
-def _expect_name(name: str) -> None:
-    if name == LABEL:
-        raise InputError(
-            f"a column is called {LABEL!r}, which is the name that labels are stored under; "
-            "rename it"
-        )
-    _expect_unicode("the name of a column", name)
-
-
-def _expect_unicode(what: str, text: str) -> None:
-    """Refuse halves of surrogate pairs, which Python's strings may hold and files may not."""
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"{what}, {text!r}, is no valid Unicode: {error}; decode it with errors='replace'"
-            ) from error
 
 
 def iter_rows(X: Any) -> Iterable[Any]:
@@ -190,3 +77,15 @@ def read_at(number: int, read: Callable[[Any], T], value: Any) -> T:
         return read(value)
     except InputError as error:
         raise InputError(f"row {number}: {error}") from error
+
+
+def read_pair(pair: Any) -> tuple[Any, Any]:
+    """A row and its label, neither of them read yet."""
+    if isinstance(pair, Iterable) and not isinstance(pair, str | bytes | Mapping):
+        parts = tuple(islice(pair, 3))
+        if len(parts) == 2:  # noqa: PLR2004
+            return parts
+    raise InputError(
+        f"this is no pair of row and label: {reprlib.repr(pair)}; give, for example, "
+        "({'age': 31.0}, 'yes')"
+    )

@@ -10,7 +10,9 @@ is trained on the past that agrees with them, and again each time the segment ha
 - A row is safe when `learn_one` returns, unless the store gathers commits (`n_durable`). When
   the store fails, `learn_one` says so from then on; predictions go on.
 - After a crash `QuiltStream.open` reads the last checkpoint and learns the rows after it again.
-- The label of a row may come later: `predict_one(x, key=...)`, then `learn_one(y=..., key=...)`.
+- The label of a row may come later: `predict_one(x, key=...)`, then `learn_one(y=..., key=...)`,
+  or `forget(key)` if it never will.
+- A row that shares no column with any learned so far is refused: it is of another feed.
 
 >>> from driftquilt.stream.runner import QuiltStream
 >>> import random
@@ -31,7 +33,8 @@ Paper: Algorithm 2.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
@@ -42,21 +45,29 @@ from driftquilt.errors import InputError, StoreError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.inputs.row import Row, read_row
 from driftquilt.learners.base import Learner
-from driftquilt.store.base import Store
 from driftquilt.stream import opening
-from driftquilt.stream.checkpoint import read_model, versions
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, RowForgotten
 from driftquilt.stream.guard import Guard
 from driftquilt.stream.opening import Place
-from driftquilt.stream.rows import Label, iter_rows, read_at, read_label, read_labels
+from driftquilt.stream.rows import (
+    Label,
+    iter_rows,
+    read_at,
+    read_label,
+    read_labels,
+    read_pair,
+)
 from driftquilt.stream.setup import Setup
+from driftquilt.stream.status import Status
 from driftquilt.stream.waiting import Key, Waiting
 
 __all__ = ["QuiltStream"]
 
+_TOGETHER = 256  # rows that are predicted at once, while learning waits
 
-class QuiltStream:
+
+class QuiltStream(Status):
     """A classifier for a drifting stream; every method may be called from any thread.
 
     Parameters
@@ -72,11 +83,13 @@ class QuiltStream:
     guard : Guard, optional
         What stands between a drift and a new model; see `stream.guard`.
     wait : bool
-        Whether `learn_one` waits for a training that it began.
+        Whether `learn_one` waits for a training that it began; kept for `open`.
     **settings
         How often to train and how much to keep; see `stream.settings.StreamSettings`.
 
     """
+
+    _takes_strangers = False  # rows without any column that others have had
 
     def __init__(
         self,
@@ -91,8 +104,8 @@ class QuiltStream:
     ) -> None:
         estimator = QuiltClassifier() if estimator is None else estimator
         guard = Guard() if guard is None else guard
-        setup = Setup.of(estimator, detector, guard, n_wait=n_wait, **settings)
-        self._begin(opening.begin(store, setup, wait=wait))
+        setup = Setup.of(estimator, detector, guard, wait=wait, n_wait=n_wait, **settings)
+        self._begin(opening.begin(store, setup))
 
     @classmethod
     def open(
@@ -101,14 +114,16 @@ class QuiltStream:
         *,
         learner: Learner | None = None,
         detector: Any = None,
-        wait: bool = False,
+        wait: bool | None = None,
     ) -> Self:
         """The stream that a store holds, as it was after its last row.
 
-        A learner or a detector that is code of your own has to be given again. Rows that waited
-        for their label are there if the stream was closed, but not after a crash.
+        A learner or a detector that is code of your own has to be given again; `wait` is as
+        before unless it is given. Rows that waited for their label are there if the stream was
+        closed, but not after a crash. After a crash the next `learn_one` tells what happened
+        since the last checkpoint, perhaps for the second time.
         """
-        engine, waiting = opening.resume(store, learner, detector, wait=wait)
+        engine, waiting = opening.resume(store, learner, detector, wait)
         stream = cls.__new__(cls)
         stream._begin(engine)
         stream._waiting.restore(waiting or [])
@@ -120,62 +135,6 @@ class QuiltStream:
         self._closed = False
         self._untold: StoreError | None = None  # of a training that ended during a prediction
         self._waiting = Waiting(engine.setup.settings.max_waiting)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows learned so far."""
-        return self._engine.learning.n_rows
-
-    @property
-    def n_durable(self) -> int:
-        """Rows that a crash would not lose."""
-        return self._engine.store.n_durable
-
-    @property
-    def n_waiting(self) -> int:
-        """Predicted rows whose label is still to come."""
-        return len(self._waiting)
-
-    @property
-    def accuracy(self) -> float:
-        """Share of rows that were predicted right, each right before it was learned.
-
-        With late labels this is not what was answered when the row came.
-        """
-        learning = self._engine.learning
-        return learning.n_right / learning.n_rows if learning.n_rows else 0.0
-
-    @property
-    def classes(self) -> list[Label]:
-        """Labels so far, in order of appearance."""
-        return list(self._engine.learning.classes)
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What happened, oldest first; the last thousand."""
-        with self._lock:
-            return tuple(self._engine.events)
-
-    @property
-    def training(self) -> bool:
-        """Whether a training is under way."""
-        return self._engine.training
-
-    @property
-    def model(self) -> int | None:
-        """Version of the model in use; None before the first."""
-        champion = self._engine.learning.champion
-        return None if champion is None else champion.number
-
-    @property
-    def models(self) -> list[int]:
-        """Versions that can be rolled back to."""
-        return sorted(versions(self._engine.store))
-
-    @property
-    def store(self) -> Store:
-        """Where rows are kept."""
-        return self._engine.store
 
     def predict_one(self, x: Any, key: Key | None = None) -> Label | None:
         """The most probable label; None before the first row is learned.
@@ -191,8 +150,17 @@ class QuiltStream:
         return dict(zip(self.classes, probabilities.tolist(), strict=False))
 
     def predict_many(self, X: Any) -> list[Label | None]:
-        """The most probable label of each row of a table or list."""
-        return [self.predict_one(row) for row in iter_rows(X)]
+        """The most probable label of each row of a table or list, as `predict_one` has it."""
+        answers: list[Label | None] = []
+        numbered = enumerate(iter_rows(X))
+        while some := list(islice(numbered, _TOGETHER)):
+            rows = [read_at(number, read_row, row) for number, row in some]
+            with self._lock:
+                for (number, _), row in zip(some, rows, strict=True):
+                    read_at(number, self._expect_row, row)
+                self._collect()
+                answers += self._engine.learning.answer_many(rows)
+        return answers
 
     def learn_one(self, x: Any = None, y: Any = None, *, key: Key | None = None) -> list[Event]:
         """Learn a row, or the label of one that was predicted under a key; what happened of it."""
@@ -220,21 +188,22 @@ class QuiltStream:
 
     def run(self, rows: Iterable[tuple[Any, Any]]) -> Iterator[Event]:
         """Learn pairs of row and label for as long as they come; yields what happens."""
-        for x, y in rows:
-            yield from self.learn_one(x, y)
+        if not isinstance(rows, Iterable):
+            raise InputError(f"got a {type(rows).__name__}; give pairs of row and label")
+        for number, pair in enumerate(rows):
+            yield from read_at(number, self._learn_pair, pair)
+
+    def forget(self, key: Key) -> None:
+        """Let a row go that waits for its label, because the label will never come."""
+        with self._lock:
+            self._expect_open()
+            self._waiting.remove(key)
 
     def roll_back(self, version: int) -> None:
         """Let an earlier model answer again, until the next one is promoted."""
         with self._lock:
             self._expect_model(version)
             self._engine.roll_back(version)
-
-    def classifier(self, version: int | None = None) -> QuiltClassifier:
-        """A model as it was trained: the one in use, or another version."""
-        with self._lock:
-            version = self.model if version is None else version
-            self._expect_model(version)
-            return read_model(self.store, version or 0, self._engine.setup.estimator.learner)
 
     def flush(self) -> int:
         """Make every row durable now; how many there are."""
@@ -276,11 +245,8 @@ class QuiltStream:
     def _predict(self, x: Any, key: Key | None) -> NDArray[np.float32]:
         row = read_row(x)
         with self._lock:
-            self._engine.columns.expect([row])
-            try:
-                self._engine.collect()
-            except StoreError as error:  # the old model answers
-                self._untold = error
+            self._expect_row(row)
+            self._collect()
             probabilities = self._engine.learning.predict(row)
             if key is not None:
                 self._expect_open()
@@ -289,20 +255,34 @@ class QuiltStream:
                     self._engine.tell(RowForgotten(self.n_rows, forgotten))
             return probabilities
 
-    def _expect_open(self) -> None:
-        if self._closed:
-            raise StoreError("the stream is closed; go on with it: QuiltStream.open(path)")
+    def _collect(self) -> None:
+        try:
+            self._engine.collect()
+        except StoreError as error:  # the old model answers
+            self._untold = error
 
-    def _expect_model(self, version: int | None) -> None:
-        if version not in self.models:
-            raise InputError(f"there is no model {version!r}; there are {self.models}")
+    def _learn_pair(self, pair: Any) -> list[Event]:
+        return self.learn_one(*read_pair(pair))
 
     def _learn(self, rows: list[Row], labels: list[Label]) -> list[Event]:
         self._expect_open()
-        self._engine.columns.expect(rows, labels)
+        self._expect(rows, labels)
         self._engine.take(rows, labels)
         return self._news()
 
     def _news(self) -> list[Event]:
         news, self._engine.news = self._engine.news, []
         return news
+
+    def _expect_open(self) -> None:
+        if self._closed:
+            raise StoreError("the stream is closed; go on with it: QuiltStream.open(path)")
+
+    def _expect_row(self, row: Row) -> None:
+        self._expect([row])
+
+    def _expect(self, rows: Sequence[Row], labels: Sequence[Label] = ()) -> None:
+        columns = self._engine.columns
+        columns.expect(rows, labels)
+        if not self._takes_strangers:
+            columns.expect_related(rows)

@@ -36,6 +36,7 @@ class Setup:
     detector: Detector
     guard: Guard
     seed: int
+    wait: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.estimator, QuiltClassifier):
@@ -52,9 +53,19 @@ class Setup:
                 "the estimator has encode=False, but the rows of a stream are dictionaries, which "
                 "have to be encoded; leave it at True"
             )
+        if type(self.wait) is not bool:
+            raise InputError(f"wait is {self.wait!r}; it takes True or False")
 
     @classmethod
-    def of(cls, estimator: QuiltClassifier, detector: Any, guard: Guard, **settings: Any) -> Setup:
+    def of(
+        cls,
+        estimator: QuiltClassifier,
+        detector: Any,
+        guard: Guard,
+        *,
+        wait: bool = False,
+        **settings: Any,
+    ) -> Setup:
         """A setup from what a caller gives; all that is random follows from one seed."""
         state = getattr(estimator, "random_state", None)
         try:
@@ -62,7 +73,7 @@ class Setup:
         except ValueError as error:
             raise InputError(f"random_state is {state!r}; it takes an int, or None") from error
         made = make_detector(detector, seed)
-        return cls(StreamSettings.of(**settings), estimator, made, guard, seed)
+        return cls(StreamSettings.of(**settings), estimator, made, guard, seed, wait)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -75,11 +86,14 @@ class Setup:
             "detector": self.detector.settings(),
             "guard": asdict(self.guard),
             "seed": self.seed,
+            "wait": self.wait,
         }
 
     @classmethod
-    def from_json(cls, data: Any, learner: Learner | None, detector: Any) -> Setup:
-        """What `to_json` told of, with the code that it could not keep."""
+    def from_json(
+        cls, data: Any, learner: Learner | None, detector: Any, *, wait: bool | None = None
+    ) -> Setup:
+        """What `to_json` told of, with the code that it could not keep; None: wait as before."""
         if not isinstance(data, dict) or "format" not in data:
             raise StoreError("there is no stream in this store; begin one: QuiltStream(store=path)")
         if data["format"] != FORMAT:
@@ -95,4 +109,5 @@ class Setup:
         made = make_detector(data["detector"] if detector is None else detector, data["seed"])
         estimator = QuiltClassifier(**settings_from_json(data["estimator"]), learner=learner)
         settings, guard = StreamSettings(**data["settings"]), Guard(**data["guard"])
-        return cls(settings, estimator, made, guard, data["seed"])
+        wait = data.get("wait", False) if wait is None else wait  # early stores do not say
+        return cls(settings, estimator, made, guard, data["seed"], wait)

@@ -21,11 +21,13 @@ from sklearn.base import clone
 from driftquilt.errors import DriftquiltError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.estimator_file import pack, unpack
+from driftquilt.inputs.row import Row
 from driftquilt.store.base import SealedSegment, Store
+from driftquilt.stream.columns import LABEL
 from driftquilt.stream.past import first_row
-from driftquilt.stream.rows import LABEL
+from driftquilt.stream.rows import Label
 
-__all__ = ["Outcome", "Training", "begin"]
+__all__ = ["Job", "Outcome", "Training", "begin"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,18 @@ class Training:
         future = pool.submit(self.run)
         pool.shutdown(wait=False)
         return future
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A training that runs beside the stream, for the segment that begins at a row.
+
+    Rows that come meanwhile are kept, for the new model to learn before it takes over.
+    """
+
+    future: Future[Outcome]
+    first_row: int
+    meanwhile: list[tuple[Row, Label]] = field(default_factory=list)
 
 
 def begin(store: Store, estimator: QuiltClassifier, seed: int) -> Training:

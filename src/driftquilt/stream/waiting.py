@@ -1,10 +1,12 @@
 """Rows that were predicted and whose label is still to come, by the caller's key.
 
-At most so many wait; when there are more, the one that has waited longest is forgotten.
+At most so many wait; when there are more, the one that has waited longest is forgotten. A key is
+one row's: the same row may come under it again, as after a lost answer, and another may not.
 
 >>> waiting = Waiting(most=1)
 >>> waiting.add("order 7", {"sum": 12.0}), waiting.add("order 8", {"sum": 30.0})
 (None, 'order 7')
+>>> waiting.add("order 8", {"sum": 30.0})
 >>> waiting.find("order 8")
 {'sum': 30.0}
 """
@@ -13,12 +15,15 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from driftquilt.errors import InputError
 from driftquilt.inputs.row import Row
 
 __all__ = ["Key", "Waiting"]
 
-Key: TypeAlias = str | int
+Key: TypeAlias = str | int | np.integer[Any]
+_Plain: TypeAlias = str | int
 
 
 class Waiting:
@@ -26,17 +31,19 @@ class Waiting:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._rows: dict[Key, Row] = {}
+        self._rows: dict[_Plain, Row] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, key: Any, row: Row) -> Key | None:
+    def add(self, key: Any, row: Row) -> _Plain | None:
         """Keep a row; gives the key of the one that had to go for it."""
+        key = _plain(key)
         if type(key) not in (str, int):
             raise InputError(f"the key {key!r} is a {type(key).__name__}; give a string or an int")
         if key in self._rows:
-            raise InputError(f"the key {key!r} waits for its label already; give each row its own")
+            self._expect_same(key, row)
+            return None
         self._rows[key] = row
         if len(self._rows) <= self._most:
             return None
@@ -46,22 +53,48 @@ class Waiting:
 
     def find(self, key: Any) -> Row:
         """The row of a key."""
-        if type(key) not in (str, int) or key not in self._rows:
+        if not self._has(key):
             raise InputError(
                 f"no row waits under the key {key!r}: it was never predicted, has its label "
-                f"already, was forgotten behind {self._most} others, or was lost in a crash; give "
-                "the row itself, learn_one(x, y)"
+                f"already, was let go by forget, was forgotten behind {self._most} others, or was "
+                "lost in a crash; give the row itself, learn_one(x, y)"
             )
-        return self._rows[key]
+        return self._rows[_plain(key)]
 
-    def remove(self, key: Key) -> None:
-        """Let a row go whose label has come."""
-        del self._rows[key]
+    def remove(self, key: Any) -> None:
+        """Let a row go whose label has come, or never will."""
+        if not self._has(key):
+            raise InputError(
+                f"no row waits under the key {key!r}, so none can be forgotten: it was never "
+                "predicted, has its label already, or is forgotten"
+            )
+        del self._rows[_plain(key)]
 
     def to_json(self) -> list[list[Any]]:
         """Plain values."""
         return [[key, row] for key, row in self._rows.items()]
 
-    def restore(self, data: list[tuple[Key, Row]]) -> None:
+    def restore(self, data: list[tuple[_Plain, Row]]) -> None:
         """Go on from what `to_json` gave."""
         self._rows = dict(data)
+
+    def _has(self, key: Any) -> bool:
+        key = _plain(key)
+        return type(key) in (str, int) and key in self._rows
+
+    def _expect_same(self, key: _Plain, row: Row) -> None:
+        if _values(self._rows[key]) != _values(row):
+            raise InputError(
+                f"the key {key!r} waits for its label already, with another row; give each row "
+                "its own"
+            )
+
+
+def _plain(key: Any) -> Any:
+    """A whole number or a string of numpy as Python's own; anything else as it is."""
+    whole = isinstance(key, np.integer) and not isinstance(key, np.timedelta64)
+    return key.item() if whole or isinstance(key, np.str_) else key
+
+
+def _values(row: Row) -> Row:
+    return {name: value for name, value in row.items() if value is not None}

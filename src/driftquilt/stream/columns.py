@@ -1,0 +1,176 @@
+"""The columns and labels of a stream: what they have been so far, and how they go into a store.
+
+A column is numbers or text for as long as the stream lives; it may be missing in any row, come
+late or vanish. So are labels: all whole numbers, all booleans or all text. In the store a row
+has its columns under their own names and its label under `LABEL`. A row has a column if it has a
+value there: the store does not keep what is missing.
+
+>>> columns, rows, labels = Columns(), [{"age": 31.0, "city": "Rome"}, {"age": None}], ["yes", "no"]
+>>> columns.expect(rows, labels)
+>>> columns.remember(rows[0], labels[0])
+['age', 'city']
+>>> columns.to_batch(rows, labels).to_pydict()
+{'age': [31.0, None], 'city': ['Rome', None], 'label': ['yes', 'no']}
+>>> columns.expect([{"age": "old"}], ["no"])
+Traceback (most recent call last):
+driftquilt.errors.InputError: column 'age' holds the text 'old', but it has held numbers so far; \
+make all of it numbers or all of it text
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from driftquilt.errors import InputError
+from driftquilt.inputs.row import Row
+from driftquilt.stream.rows import Label
+from driftquilt.stream.strangers import refuse_stranger
+
+__all__ = ["LABEL", "Columns"]
+
+LABEL = "label"
+
+_KINDS = {bool: pa.bool_(), int: pa.int64(), str: pa.string()}
+_ARROW = {True: pa.string(), False: pa.float64()}
+_CODES = {pa.float64(): "d", pa.int64(): "q"}  # of numbers as `struct` writes them
+_WORDS = {bool: "booleans", int: "whole numbers", str: "text"}
+
+
+class Columns:
+    """What each column and the labels have been so far, and which columns came of late."""
+
+    def __init__(self) -> None:
+        self._is_text: dict[str, bool] = {}
+        self._label_type: type | None = None
+        self._current: set[str] = set()  # columns that rows of the open segment have had
+        self._before: set[str] = set()  # and of the segment before it
+
+    def expect(self, rows: Sequence[Row], labels: Sequence[Label] = ()) -> None:
+        """Refuse rows that do not go with those before, or with each other."""
+        new: dict[str, bool] = {}
+        for row in rows:
+            for name, value in row.items():
+                if value is not None:
+                    _expect_kind(self._is_text, new, name, value)
+        label_type = self._label_type
+        for label in labels:
+            label_type = label_type or type(label)
+            if type(label) is not label_type:
+                raise InputError(
+                    f"the label {label!r} is a {type(label).__name__}, but labels have been "
+                    f"{_WORDS[label_type]} so far; make all of them the same kind"
+                )
+            if isinstance(label, str):
+                _expect_unicode("the label", label)
+
+    def expect_related(self, rows: Sequence[Row]) -> None:
+        """Refuse rows that share no column with any before, known or among these."""
+        known = self._is_text.keys()
+        just_now: set[str] = set()
+        for number, row in enumerate(rows):
+            try:
+                refuse_stranger(row, known, just_now)
+            except InputError as error:
+                if len(rows) == 1:
+                    raise
+                raise InputError(f"row {number}: {error}") from error
+            if number < len(rows) - 1:
+                just_now.update(name for name, value in row.items() if value is not None)
+
+    def remember(self, row: Row, label: Label) -> list[str]:
+        """Take in what a row holds, which has been expected; the columns that are new with it."""
+        new = []
+        for name, value in row.items():
+            if value is not None:
+                self._current.add(name)
+                if name not in self._is_text:
+                    self._is_text[name] = isinstance(value, str)
+                    new.append(name)
+        self._label_type = self._label_type or type(label)
+        return sorted(new)
+
+    def end_segment(self) -> list[str]:
+        """Columns that the segment before had, and no row of the one that ends here."""
+        vanished = sorted(self._before - self._current)
+        self._before, self._current = self._current, set()
+        return vanished
+
+    def to_batch(self, rows: Sequence[Row], labels: Sequence[Label]) -> pa.RecordBatch:
+        """Rows that have been remembered, as the store takes them."""
+        names = sorted({name for row in rows for name in row if name in self._is_text})
+        arrays = [
+            _to_arrow([row.get(name) for row in rows], _ARROW[self._is_text[name]])
+            for name in names
+        ]
+        arrays.append(_to_arrow(labels, _KINDS[self._label_type or int]))
+        return pa.RecordBatch.from_arrays(arrays, names=[*names, LABEL])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "is_text": dict(sorted(self._is_text.items())),
+            "label": None if self._label_type is None else self._label_type.__name__,
+            "current": sorted(self._current),
+            "before": sorted(self._before),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Columns:
+        columns = cls()
+        columns._is_text = dict(data["is_text"])
+        by_name = {kind.__name__: kind for kind in _KINDS}
+        columns._label_type = None if data["label"] is None else by_name[data["label"]]
+        # Absent in early stores: then nothing is said to vanish until it is known what there was.
+        columns._current = set(data.get("current", ()))
+        columns._before = set(data.get("before", ()))
+        return columns
+
+
+def _to_arrow(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    code = _CODES.get(kind)
+    if code is None or None in values:
+        return pa.array(values, kind)
+    numbers = struct.pack(f"{len(values)}{code}", *values)  # for one row faster than pa.array
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(numbers)])
+
+
+def _expect_kind(
+    known: dict[str, bool], new: dict[str, bool], name: str, value: float | str
+) -> None:
+    text = isinstance(value, str)
+    if text:
+        _expect_unicode(f"the value of column {name!r}", str(value))
+    before = known.get(name)
+    if before is None:
+        _expect_name(name)
+        before = new.setdefault(name, text)
+    if before != text:
+        now, held = ("the text", "numbers") if text else ("the number", "text")
+        raise InputError(
+            f"column {name!r} holds {now} {value!r}, but it has held {held} so far; make all of "
+            "it numbers or all of it text"
+        )
+
+
+def _expect_name(name: str) -> None:
+    if name == LABEL:
+        raise InputError(
+            f"a column is called {LABEL!r}, which is the name that labels are stored under; "
+            "rename it"
+        )
+    _expect_unicode("the name of a column", name)
+
+
+def _expect_unicode(what: str, text: str) -> None:
+    """Refuse halves of surrogate pairs, which Python's strings may hold and files may not."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{what}, {text!r}, is no valid Unicode: {error}; decode it with errors='replace'"
+            ) from error

@@ -1,0 +1,101 @@
+"""A stream says in one line how it stands, and when there will be a model if there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from driftquilt.errors import InputError
+from driftquilt.store.memory import MemoryStore
+from driftquilt.stream.runner import QuiltStream
+from tests.stream.streams import hasty, learn, rows, start
+from tests.stream.test_background import gated
+
+ROWS = rows(140)
+KNOWN = {"kind": "known", "points": [79]}
+
+
+def test_a_stream_is_shown_in_one_line(tmp_path: Path) -> None:
+    assert repr(start()) == (
+        "<QuiltStream: 0 rows, accuracy 0.000, 0 past segments, no model yet, not training>"
+    )
+    stream = learn(start(hasty(tmp_path), detector=KNOWN), ROWS)
+    expected = (
+        f"<QuiltStream: 140 rows, accuracy {stream.accuracy:.3f}, 1 past segment, "
+        f"model {stream.model}, not training>"
+    )
+    assert repr(stream) == expected
+    stream.close()
+    assert repr(stream) == expected
+    with QuiltStream.open(hasty(tmp_path)) as again:
+        assert repr(again) == expected
+
+
+def test_a_training_under_way_is_shown_and_is_when_there_will_be_a_model() -> None:
+    stream, learner = gated()
+    learn(stream, ROWS[:30])
+    assert repr(stream).endswith("no model yet, training>")
+    with pytest.raises(InputError, match=r"is being trained; finish_training\(\) waits for it"):
+        stream.classifier()
+    learner.gate.set()
+    stream.finish_training()
+    assert repr(stream).endswith("model 1, not training>")
+    assert stream.classifier().classes_.tolist() == ["no", "yes"]
+
+
+def test_before_the_first_model_it_is_said_when_there_will_be_one() -> None:
+    stream = start(detector="never", n_wait=30, refresh=None)
+    with pytest.raises(InputError, match=r"when 30 rows of a segment are gathered, 30 from now$"):
+        stream.classifier()
+    learn(stream, ROWS[:12])
+    with pytest.raises(InputError, match=r"there is no model yet: .* 30 rows .*, 18 from now$"):
+        stream.classifier()
+
+
+def test_a_single_class_is_named_as_the_reason() -> None:
+    stream = start(detector="never", n_wait=30)
+    for _ in range(40):
+        stream.learn_one({"a": 1.0}, "yes")
+    wrong = r"when 60 rows .* 20 from now, and rows of two classes, but all so far are 'yes'"
+    with pytest.raises(InputError, match=wrong):
+        stream.classifier()
+    once = start(detector="never", n_wait=30, refresh=None)
+    for _ in range(40):
+        once.learn_one({"a": 1.0}, "yes")
+    with pytest.raises(InputError, match="the next training comes after a drift"):
+        once.classifier()
+
+
+def test_waiting_for_trainings_is_kept_in_the_store() -> None:
+    for wait in (True, False):
+        store = MemoryStore()
+        learn(start(store, wait=wait), ROWS[:5])
+        assert QuiltStream.open(store)._engine.setup.wait is wait
+        assert QuiltStream.open(store, wait=not wait)._engine.setup.wait is not wait
+        assert QuiltStream.open(store)._engine.setup.wait is not wait  # as it was last
+
+
+def test_a_stream_opened_again_waits_as_before(tmp_path: Path) -> None:
+    learn(start(hasty(tmp_path), detector="never"), ROWS[:29]).close()
+    with QuiltStream.open(hasty(tmp_path)) as again:
+        learn(again, ROWS[29:30])
+        assert (again.model, again.training) == (1, False)
+
+
+def test_a_store_that_does_not_say_whether_to_wait_does_not() -> None:
+    store = MemoryStore()
+    learn(start(store), ROWS[:5])
+    kept = store.state["stream"]
+    store.write_state({"stream": {name: kept[name] for name in kept if name != "wait"}})
+    assert QuiltStream.open(store)._engine.setup.wait is False
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, 0.0])
+def test_waiting_is_true_or_false(wrong: object) -> None:
+    with pytest.raises(InputError, match=r"wait is .*; it takes True or False"):
+        start(wait=wrong)
+    store = MemoryStore()
+    learn(start(store), ROWS[:5])
+    with pytest.raises(InputError, match=r"wait is .*; it takes True or False"):
+        QuiltStream.open(store, wait=wrong)  # type: ignore[arg-type]
