@@ -1,0 +1,130 @@
+r"""Text as lines: the header of a CSV file, and in which line something is wrong.
+
+The header is the first line that is not blank. The separator is that of `,` `;` tab and `|`
+which it has most of, outside quotes.
+
+>>> from driftquilt.sources.raw import spool
+>>> header = read_header(spool("a.csv", io.BytesIO(b"age;city\n31;Oslo\n5\n")))
+>>> header.names, header.separator
+(['age', 'city'], ';')
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import cast
+
+from driftquilt.errors import InputError
+from driftquilt.sources.names import check_names, listed
+from driftquilt.sources.raw import BLOCK, Source, one_line
+
+__all__ = ["Header", "read_header", "refuse_bad_byte", "refuse_ragged"]
+
+_SEPARATORS = (",", ";", "\t", "|")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class Header:
+    """The columns as they are given and named, what stands between them, and blank lines above."""
+
+    given: list[str]
+    separator: str
+    n_blank: int
+    names: list[str]
+
+
+def read_header(source: Source, *, tabs: bool = False) -> Header:
+    """The header; `tabs` prefers them to other separators."""
+    head = source.head()
+    try:
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError:
+        refuse_bad_byte(source)
+        raise
+    body = text.lstrip("\r\n")
+    if not body.strip():
+        raise InputError(f"{source.name} is empty; give a file with a header and rows")
+    separator = _find_separator(body.splitlines()[0], tabs=tabs)
+    try:
+        fields = next(csv.reader(io.StringIO(body, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise InputError(f"{source.name} has no usable header: {one_line(error)}") from error
+    _refuse_numbers(source.name, fields)
+    blank = text[: len(text) - len(body)]
+    n_blank = len(blank.splitlines())
+    return Header(fields, separator, n_blank, check_names(source.name, fields))
+
+
+def refuse_bad_byte(source: Source) -> None:
+    """Raise `InputError` where the first byte stands that is not UTF-8, if there is one."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    with source.unpacked() as file:
+        while True:
+            block = file.read(BLOCK)
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                line += error.object[: error.start].count(b"\n")
+                raise _bad_byte(source, line, error.object[error.start]) from error
+            if not block:
+                return
+            line += block.count(b"\n")
+
+
+def refuse_ragged(source: Source, header: Header) -> None:
+    """Raise `InputError` at the first line whose fields are not as many as the names, if any."""
+    wanted = len(header.names)
+    with source.unpacked() as file:
+        lines = io.TextIOWrapper(
+            cast(io.BufferedReader, file), "utf-8-sig", errors="replace", newline=""
+        )
+        rows = csv.reader(lines, delimiter=header.separator)
+        line = 0
+        try:
+            for fields in rows:
+                if fields and len(fields) != wanted:
+                    raise InputError(
+                        f"{source.name}, line {line + 1} has {len(fields)} fields, but the header "
+                        f"has {wanted} ({header.separator!r} between them); correct that line"
+                    )
+                line = rows.line_num
+        except csv.Error as error:
+            raise InputError(f"{source.name}, line {line + 1}: {one_line(error)}") from error
+
+
+def _find_separator(line: str, *, tabs: bool) -> str:
+    if tabs and "\t" in line:
+        return "\t"
+    bare = re.sub(r'"[^"]*"', "", line)
+    return max(_SEPARATORS, key=bare.count)
+
+
+def _refuse_numbers(where: str, fields: list[str]) -> None:
+    if not all(_is_number(field) for field in fields if field.strip()):
+        return
+    raise InputError(
+        f"{where} has no header: its first line names no column, it holds {listed(fields)}; "
+        "write the names of the columns above it"
+    )
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _bad_byte(source: Source, line: int, byte: int) -> InputError:
+    encoding = "utf-16" if source.head(2) in _UTF16 else "latin1"
+    return InputError(
+        f"{source.name}, line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8, such "
+        f"as with: iconv -f {encoding} -t utf-8"
+    )
