@@ -1,0 +1,218 @@
+"""Select the past that a model for the present should be trained on, and measure what it gains.
+
+Three models are trained with the same machinery and asked about the same held-out rows:
+
+    Quilt         trained on the past segments that agree with the current one
+    all data      both tests of a segment switched off, so that every past segment is used
+    current only  no past at all
+
+>>> import numpy as np
+>>> from driftquilt.decision.cutting import by_column
+>>> rng = np.random.default_rng(0)
+>>> x, month = rng.normal(size=1200), np.repeat(["april", "may", "june"], 400)
+>>> y = (x > 0) ^ (month == "april")                       # April: another world
+>>> table = pa.table({"x": x, "y": y, "month": month})
+>>> small = QuiltClassifier(hidden_units=16)
+>>> decision = decide(table, "y", by_column(table, "month"), drop=["month"], estimator=small)
+>>> print(decision.sentences()[0])
+For june, 1 of 2 past segments were kept (400 of 800 past rows): may; dropped: april.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from driftquilt import __version__
+from driftquilt.decision.columns import ColumnFacts, check_table, describe, features
+from driftquilt.decision.fitting import Case
+from driftquilt.decision.labels import Labels, read_labels
+from driftquilt.decision.layout import Layout, lay_out, spread
+from driftquilt.decision.values import Decision, Method
+from driftquilt.decision.words import name_some
+from driftquilt.errors import InputError
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.inputs.codes import warn_of_order
+
+__all__ = ["Watch", "decide"]
+
+#: Told what is being done, the number of steps that are over, and of all steps.
+Watch: TypeAlias = Callable[[str, int, int], None]
+
+_MOST_ASKED = 2_000  # rows of a past segment
+_MOST_MEASURED = 100_000  # held-out rows
+_STEPS = (
+    "reading the columns", "training Quilt", "training on all data",
+    "training on the current segment only", "asking about the past",
+)  # fmt: skip
+
+
+def decide(
+    table: pa.Table,
+    label: str,
+    segments: Any,
+    *,
+    current: Any = None,
+    holdout: float = 0.3,
+    seed: int = 0,
+    drop: Iterable[str] = (),
+    watch: Watch | None = None,
+    estimator: QuiltClassifier | None = None,
+) -> Decision:
+    """Select, train and measure; `segments` is what a function of `cutting` gives.
+
+    The current segment is the last, or the one that `current` names; later ones are then left
+    out. The last `holdout` of its rows measures; 0 measures nothing. The columns to `drop` are
+    not learned from: name the one that the segments came from.
+    """
+    step = _Steps(watch)
+    step()
+    check_table(table)
+    clf = _prepare(estimator, seed)
+    labels, facts = read_labels(table, label), describe(table)
+    layout = lay_out(labels, segments, current=current, holdout=holdout)
+    case = Case.of(features(table, label, drop, facts=facts), labels, segments)
+    said = _warnings(layout, labels, facts, holdout)
+    step()
+    quilt = case.fit(clf, layout.trained)
+    methods = _measure(case, layout, quilt, step)
+    step()
+    return Decision(
+        label=label,
+        classes=tuple(quilt.classes_.tolist()),
+        current=str(layout.names[-1]),
+        n_rows=table.num_rows,
+        n_current=len(layout.current),
+        n_held_out=layout.n_held_out,
+        holdout=float(holdout),
+        seed=seed,
+        selection=quilt.selection_,
+        bounds=tuple(quilt.search_),
+        correct=_ask_about_past(case, layout, quilt),
+        methods=methods,
+        columns=facts,
+        warnings=said,
+        version=__version__,
+        model=quilt,
+    )
+
+
+class _Steps:
+    """Tells a caller who watches which step begins."""
+
+    def __init__(self, watch: Watch | None) -> None:
+        self._watch, self._done = watch, 0
+
+    def __call__(self) -> None:
+        if self._watch is not None:
+            self._watch(_STEPS[self._done], self._done, len(_STEPS))
+        self._done += 1
+
+
+def _prepare(estimator: QuiltClassifier | None, seed: int) -> QuiltClassifier:
+    if estimator is None:
+        return QuiltClassifier(random_state=seed)
+    if not isinstance(estimator, QuiltClassifier) or not estimator.encode:
+        raise InputError(
+            f"the estimator is {estimator!r}; give a QuiltClassifier that encodes columns "
+            "(encode=True)"
+        )
+    made: QuiltClassifier = clone(estimator).set_params(random_state=seed)
+    return made
+
+
+def _measure(
+    case: Case, layout: Layout, quilt: QuiltClassifier, step: Callable[[], None]
+) -> tuple[Method, ...]:
+    asked = spread(layout.held_out, _MOST_MEASURED)
+    ours = case.right(quilt, asked)
+    methods = [_method("Quilt", case, layout, quilt, ours, ours)]
+    step()
+    everything = clone(quilt).set_params(use_disparity=False, use_gain=False)
+    everything = case.fit(everything, layout.trained)
+    theirs = case.right(everything, asked)
+    methods.append(_method("all data", case, layout, everything, ours, theirs))
+    step()
+    if len(np.unique(case.labels.codes[layout.current])) > 1:
+        alone = case.fit(clone(quilt), layout.current)
+        theirs = case.right(alone, asked)
+        methods.append(_method("current only", case, layout, alone, ours, theirs))
+    return tuple(methods)
+
+
+def _method(
+    name: str,
+    case: Case,
+    layout: Layout,
+    clf: QuiltClassifier,
+    ours: NDArray[np.bool_],
+    theirs: NDArray[np.bool_],
+) -> Method:
+    return Method(
+        name,
+        case.validation_accuracy(clf, layout.current),
+        int(theirs.sum()),
+        len(theirs),
+        int((ours & ~theirs).sum()),
+        int((theirs & ~ours).sum()),
+    )
+
+
+def _ask_about_past(case: Case, layout: Layout, quilt: QuiltClassifier) -> dict[str, float]:
+    """Share of each past segment's rows that the model has right, from at most so many."""
+    return {
+        str(name): float(case.right(quilt, spread(layout.past(k), _MOST_ASKED)).mean())
+        for k, name in enumerate(layout.names[:-1])
+    }
+
+
+def _warnings(
+    layout: Layout, labels: Labels, facts: Sequence[ColumnFacts], holdout: float
+) -> tuple[str, ...]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_order(layout.names)
+    said = [str(warning.message) for warning in caught]
+    name, codes = layout.names[-1], labels.codes
+    if layout.n_unlabelled:
+        said.append(
+            f"{layout.n_unlabelled:,} of {len(codes):,} rows have no {labels.name!r} and are left "
+            "out"
+        )
+    if layout.later:
+        said.append(f"segments after {name} are left out: {name_some(layout.later)}")
+    left_out = [f.name for f in facts if not f.used]
+    if left_out:
+        said.append(f"columns that cannot be learned from are left out: {name_some(left_out)}")
+    if holdout and not layout.n_held_out:
+        said.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
+    return (*said, *_class_warnings(layout, labels))
+
+
+def _class_warnings(layout: Layout, labels: Labels) -> list[str]:
+    name, said = layout.names[-1], []
+    trained, here = np.unique(labels.codes[layout.trained]), np.unique(labels.codes[layout.current])
+    past_only = labels.classes[np.setdiff1d(trained, here)].tolist()
+    new = labels.classes[np.setdiff1d(labels.codes[layout.held_out], trained)].tolist()
+    if past_only:
+        said.append(
+            f"the rows of {name} to train on have none of the class {name_some(past_only)}, which "
+            "is in the past only"
+        )
+    if len(here) == 1:
+        said.append(
+            f"the rows of {name} to train on are all {labels.classes[here[0]]}, so that there is "
+            "no model of the current segment only to compare with"
+        )
+    if new:
+        said.append(
+            f"the class {name_some(new)} is only in the held-out rows of {name}; no model can "
+            "know it"
+        )
+    return said

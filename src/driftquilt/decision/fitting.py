@@ -1,0 +1,126 @@
+"""Train on some rows of a table, and ask a model about others; the table stays where it is.
+
+Rows that lie together are cut out of an Arrow table without a copy. Where they are scattered,
+all rows are given and those that are not meant weigh nothing, which a classifier takes as if
+they were not there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from driftquilt.core.pace import Pace
+from driftquilt.core.segment import Segment, folds
+from driftquilt.decision.columns import BLOCK, present
+from driftquilt.decision.labels import Labels
+from driftquilt.decision.layout import Rows
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.executor import one_blas_thread
+from driftquilt.inputs.arrow import read_in_place
+from driftquilt.inputs.in_place import SMALLEST_PIECE, TableInPlace
+from driftquilt.methods.base import Fitted
+
+__all__ = ["Case"]
+
+_FEW_RUNS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The columns to learn from, the labels, and the segment of each row."""
+
+    features: pa.Table
+    labels: Labels
+    segments: pa.ChunkedArray
+    in_place: TableInPlace
+    gaps: frozenset[str]  # columns in which something is missing
+
+    @classmethod
+    def of(cls, features: pa.Table, labels: Labels, segments: Any) -> Case:
+        """A case whose columns have been checked."""
+        if isinstance(segments, pa.Array):
+            segments = pa.chunked_array([segments])
+        names = features.column_names
+        gaps = frozenset(name for name in names if not present(features[name]).all())
+        return cls(features, labels, segments, read_in_place(features), gaps)
+
+    def fit(self, clf: QuiltClassifier, rows: Rows) -> QuiltClassifier:
+        """Train on these rows alone; columns without a value among them are left out."""
+        used = np.zeros(self.features.num_rows, dtype=bool)
+        used[rows] = True
+        X = self.features.select(self._names(used))
+        with warnings.catch_warnings():  # `decide` says it once, not at every training
+            warnings.filterwarnings("ignore", message="segments appear in the order")
+            bounds = _runs(used)
+            if len(bounds) > _FEW_RUNS + len(used) // SMALLEST_PIECE:
+                return self._fit_weighed(clf, X, used)
+            parts = [(a, b - a) for a, b in bounds]
+            chunks = [c for a, n in parts for c in self.segments.slice(a, n).chunks]
+            segments = pa.chunked_array(chunks, self.segments.type)
+            X = pa.concat_tables([X.slice(a, n) for a, n in parts])
+            return clf.fit(X, self.labels.to_fit(self.labels.codes[used]), segments=segments)
+
+    def right(self, clf: QuiltClassifier, rows: Rows) -> NDArray[np.bool_]:
+        """Whether the most probable class of each row is its label."""
+        if not len(rows):
+            return np.zeros(0, dtype=bool)
+        found = [
+            clf.classes_[self._answers(clf, clf.model_, part)] == self.labels.of(part)
+            for part in np.split(rows, range(BLOCK, len(rows), BLOCK))
+        ]
+        return np.concatenate(found)
+
+    def validation_accuracy(self, clf: QuiltClassifier, current: Rows) -> float:
+        """Share of the current rows that each fold's model, trained without them, has right.
+
+        The mean over folds; of a very long segment the rows that were held in training.
+        """
+        encoder, shares = clf.encoder_, list[float]()
+        assert encoder is not None  # noqa: S101
+        pace = Pace(clf.score_rows, clf.score_every, clf.epoch_rows)
+        width = len(encoder.feature_names_out)
+        held = pace.to_hold(np.zeros(len(current), dtype=np.int32), 1, width)
+        current = current if held is None else current[held]
+        y = np.searchsorted(clf.classes_, self.labels.of(current))
+        numbers = np.arange(len(current))  # in place of the rows, to see how they are dealt out
+        weight = np.ones(len(y), dtype=np.float32)
+        dealt = folds(Segment("", numbers[:, None], y, weight), clf.n_folds)
+        for model, (_, validation) in zip(clf.model_.models, dealt, strict=True):
+            asked = validation.X[:, 0]
+            right = self._answers(clf, model, current[asked]) == y[asked]
+            shares.append(float(np.mean(right)))
+        return float(np.mean(shares))
+
+    def _names(self, used: NDArray[np.bool_]) -> list[str]:
+        names = self.features.column_names
+        gaps = self.gaps
+        return [n for n in names if n not in gaps or (present(self.features[n]) & used).any()]
+
+    def _fit_weighed(
+        self, clf: QuiltClassifier, X: pa.Table, used: NDArray[np.bool_]
+    ) -> QuiltClassifier:
+        codes = self.labels.codes
+        # A label that some used row has, so that no class is known which was not seen.
+        known = np.where(used, codes, codes[int(np.argmax(used))]).astype(np.int32)
+        weight = used.astype(np.float64)
+        return clf.fit(X, self.labels.to_fit(known), self.segments, sample_weight=weight)
+
+    def _answers(self, clf: QuiltClassifier, model: Fitted, rows: Rows) -> NDArray[np.intp]:
+        """The code of the most probable class of each row."""
+        assert clf.encoder_ is not None  # noqa: S101
+        with one_blas_thread():
+            chances = model.predict_proba(clf.encoder_.transform(self.in_place.take(rows)))
+        best: NDArray[np.intp] = chances.argmax(axis=1)
+        return best
+
+
+def _runs(used: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """First row and end of each run of rows."""
+    edges = np.flatnonzero(np.diff(used, prepend=False, append=False))
+    return [(a, b) for a, b in edges.reshape(-1, 2).tolist()]

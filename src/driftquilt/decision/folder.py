@@ -1,0 +1,153 @@
+"""A decision as a folder: the model, the rows that it may be trained on, and why.
+
+    model.safetensors  the classifier, for `QuiltClassifier.load`
+    selected.parquet   rows of the kept past segments and of the current one
+    selection.json     the decision
+
+All three are complete under other names before any gets its own, so a crash leaves the old
+files, or none. `selection.json` comes last and says how long the others are: a folder in which
+it does not agree with them was left half way, and `read_decision` says so. Other files in the
+folder are not touched.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from driftquilt.decision.columns import BLOCK, OURS
+from driftquilt.decision.labels import read_labels
+from driftquilt.decision.layout import Layout, lay_out
+from driftquilt.decision.values import Decision
+from driftquilt.errors import InputError
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.learners.base import Learner
+
+__all__ = ["MODEL", "ROWS", "WHY", "read_decision", "write_decision"]
+
+MODEL, ROWS, WHY = "model.safetensors", "selected.parquet", "selection.json"
+_ADDED = pa.schema(
+    {f"{OURS}segment": pa.string(), f"{OURS}share": pa.float64(), f"{OURS}held_out": pa.bool_()}
+)
+
+
+def write_decision(
+    decision: Decision, table: pa.Table, segments: Any, out: str | os.PathLike[str]
+) -> Path:
+    """Write the folder; `table` and `segments` are those that the decision was made from.
+
+    The rows get three columns: their segment, the share of epochs that used it (1 for the
+    current one), and whether they were held out.
+    """
+    if decision.model is None:
+        raise InputError("the decision has no model: it was read from a file; decide again")
+    folder = _make_folder(Path(out))
+    drafts = {name: folder / f".{name}.tmp" for name in (MODEL, ROWS, WHY)}
+    try:
+        decision.model.save(drafts[MODEL])
+        _write_rows(decision, table, segments, drafts[ROWS])
+        sizes = {name: drafts[name].stat().st_size for name in (MODEL, ROWS)}
+        text = json.dumps({**decision.to_json(), "files": sizes}, indent=1, allow_nan=False)
+        drafts[WHY].write_text(text + "\n", encoding="utf-8")
+        for draft in drafts.values():
+            _sync(draft)
+        for name, draft in drafts.items():
+            draft.replace(folder / name)
+        _sync(folder)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+    return folder
+
+
+def read_decision(out: str | os.PathLike[str], learner: Learner | None = None) -> Decision:
+    """The decision of a folder, with its model."""
+    path = Path(out) / WHY
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"there is no decision in {out}: it has no {WHY}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}; select again") from error
+    decision = Decision.from_json(data)
+    for name, size in dict(data.get("files", {})).items():
+        found = path.with_name(name)
+        if not found.is_file() or found.stat().st_size != size:
+            raise InputError(
+                f"{found} is not the one that {WHY} speaks of: it is missing, was changed, or "
+                "writing it was cut short; select again"
+            )
+    return replace(decision, model=QuiltClassifier.load(path.with_name(MODEL), learner))
+
+
+def _make_folder(folder: Path) -> Path:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; name a folder to write to")
+    taken = [name for name in (MODEL, ROWS, WHY) if (folder / name).is_dir()]
+    if taken:
+        raise InputError(f"{folder / taken[0]} is a folder; name another folder to write to")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _write_rows(decision: Decision, table: pa.Table, segments: Any, path: Path) -> None:
+    labels = read_labels(table, decision.label)
+    layout = lay_out(labels, segments, current=decision.current, holdout=decision.holdout)
+    if [str(name) for name in layout.names[:-1]] != [str(n) for n in decision.selection.names]:
+        raise InputError("the table and segments are not those that the decision was made from")
+    kept = table.drop_columns([name for name in table.column_names if name.startswith(OURS)])
+    schema = pa.schema([*kept.schema, *_ADDED])
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for part in _parts(kept, *_mark(decision, layout, table.num_rows)):
+            writer.write_table(part.cast(schema))
+
+
+def _mark(
+    decision: Decision, layout: Layout, n_rows: int
+) -> tuple[pa.Array, NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
+    """Names of segments; for each row its place among them, -1 if none, and if it is held out."""
+    shares = np.array([*(use.share for use in decision.selection), 1.0])
+    place = np.full(n_rows, -1, dtype=np.int32)
+    sizes = np.diff(layout.ends, prepend=0)
+    of_row = np.repeat(np.arange(len(shares), dtype=np.int32), sizes)
+    place[layout.rows] = np.where(shares[of_row] > 0, of_row, -1)
+    held_out = np.zeros(n_rows, dtype=bool)
+    held_out[layout.held_out] = True
+    return pa.array([str(name) for name in layout.names]), place, shares, held_out
+
+
+def _parts(
+    table: pa.Table,
+    names: pa.Array,
+    place: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    held_out: NDArray[np.bool_],
+) -> Iterator[pa.Table]:
+    """The rows that have a place, some at a time, with the columns that are added."""
+    for first in range(0, table.num_rows, BLOCK):
+        here = place[first : first + BLOCK]
+        picked = np.flatnonzero(here >= 0)
+        if not len(picked):
+            continue
+        part, of = table.slice(first, BLOCK).take(pa.array(picked)), here[picked]
+        marks = [names.take(pa.array(of)), pa.array(shares[of]), pa.array(held_out[first + picked])]
+        for name, values in zip(_ADDED.names, marks, strict=True):
+            part = part.append_column(name, values)
+        yield part
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

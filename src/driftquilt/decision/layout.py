@@ -1,0 +1,119 @@
+"""Which rows of a table are past, current and held out.
+
+Rows without a label, and segments after the current one, are left out. The last share of the
+current segment's rows is held out: nothing is trained on it, it measures.
+
+>>> import pyarrow as pa
+>>> from driftquilt.decision.labels import Labels
+>>> labels = Labels("y", np.array([0, 1]), np.array([0, 1, 0, 1, -1, 0], dtype=np.int32))
+>>> layout = lay_out(labels, pa.array(["may", "may", "june", "june", "june", "june"]), holdout=0.4)
+>>> layout.names, layout.past(0).tolist(), layout.current.tolist(), layout.held_out.tolist()
+(['may', 'june'], [0, 1], [2, 3], [5])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.decision.labels import Labels
+from driftquilt.errors import InputError
+from driftquilt.inputs.codes import read_segments
+from driftquilt.inputs.distinct import distinct_ints
+
+__all__ = ["Layout", "Rows", "lay_out", "spread"]
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Row numbers by segment, each in order of the table; the current segment comes last.
+
+    `n_unlabelled` and `later` say what was left out.
+    """
+
+    names: Sequence[Hashable]
+    rows: Rows
+    ends: Rows  # of each segment in `rows`
+    n_held_out: int
+    n_unlabelled: int
+    later: Sequence[Hashable]
+
+    def past(self, segment: int) -> Rows:
+        """Rows of a past segment."""
+        return self.rows[self.ends[segment - 1] if segment else 0 : self.ends[segment]]
+
+    @property
+    def n_past(self) -> int:
+        """Past segments."""
+        return len(self.names) - 1
+
+    @property
+    def current(self) -> Rows:
+        """Rows of the current segment that may be trained on."""
+        return self.rows[self.ends[-2] : self.ends[-1] - self.n_held_out]
+
+    @property
+    def held_out(self) -> Rows:
+        """The last rows of the current segment."""
+        return self.rows[self.ends[-1] - self.n_held_out :]
+
+    @property
+    def trained(self) -> Rows:
+        """Rows that may be trained on: past and current."""
+        return self.rows[: self.ends[-1] - self.n_held_out]
+
+
+def lay_out(labels: Labels, segments: Any, *, current: Any = None, holdout: float = 0.3) -> Layout:
+    """Lay out the rows; `current` names the current segment, None means the last one."""
+    if type(holdout) not in (int, float) or not 0 <= holdout < 1:
+        raise InputError(f"holdout is {holdout!r}; it takes a share from 0 to below 1")
+    names, codes = read_segments(segments, len(labels.codes))
+    rows = np.flatnonzero(labels.codes >= 0)
+    values, first, codes = distinct_ints(codes[rows])
+    order = np.argsort(first)  # of first appearance among the rows that have a label
+    codes = np.argsort(order).astype(np.int32)[codes]
+    names = [names[value] for value in values[order]]
+    at = _find(names, current)
+    if at < len(names) - 1:
+        rows, codes = rows[codes <= at], codes[codes <= at]
+    if np.any(codes[1:] < codes[:-1]):
+        by_segment = np.argsort(codes, kind="stable")
+        rows, codes = rows[by_segment], codes[by_segment]
+    ends = np.searchsorted(codes, np.arange(at + 1), side="right")
+    n_held_out = int(holdout * (ends[-1] - (ends[-2] if at else 0)))
+    n_unlabelled = int(np.count_nonzero(labels.codes < 0))
+    return Layout(names[: at + 1], rows, ends, n_held_out, n_unlabelled, names[at + 1 :])
+
+
+def spread(rows: Rows, most: int) -> Rows:
+    """At most so many of the rows, evenly spaced."""
+    if len(rows) <= most:
+        return rows
+    return rows[np.arange(most) * len(rows) // most]
+
+
+def _find(names: Sequence[Hashable], current: Any) -> int:
+    if current is None:
+        at = len(names) - 1
+    else:
+        texts = [str(name) for name in names]
+        if str(current) not in texts:
+            near = get_close_matches(str(current), texts, n=3)
+            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+            raise InputError(
+                f"no segment is called {current!r}; {hint}The last ones are {', '.join(texts[-5:])}"
+            )
+        at = texts.index(str(current))
+    if at == 0:
+        raise InputError(
+            f"there is no segment before the current one, {names[0]}: no past to select from; cut "
+            "the rows into more segments, or name a later one"
+        )
+    return at

@@ -1,0 +1,225 @@
+"""Rows are cut where the column, the clock or the detector says, and bad cuts say why."""
+
+from __future__ import annotations
+
+import tracemalloc
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.decision import columns
+from driftquilt.decision.cutting import by_column, by_detector, by_time, sort_by_time
+from driftquilt.errors import InputError
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.inputs.codes import read_segments
+from driftquilt.stream.events import DriftFound
+from driftquilt.stream.runner import QuiltStream
+from tests.decision.tables import shop_table, sine_table, tiny
+
+DAY = datetime(2024, 3, 5, 10, 30)
+KINDS = {
+    "ints": pa.array([3, 3, 1, 1]),
+    "text": pa.array(["b", "b", "a", "a"]),
+    "long text": pa.array(["b", "b", "a", "a"], pa.large_string()),
+    "views": pa.array(["b", "b", "a", "a"], pa.string_view()),
+    "codes of text": pa.array(["b", "b", "a", "a"]).dictionary_encode(),
+    "codes of ints": pa.array([3, 3, 1, 1]).dictionary_encode(),
+    "dates": pa.array([date(2024, 1, 2)] * 2 + [date(2024, 1, 1)] * 2),
+    "nanoseconds": pa.array([2, 2, 1, 1], pa.timestamp("ns")),
+    "booleans": pa.array([True, True, False, False]),
+    "floats": pa.array([0.5, 0.5, 0.25, 0.25]),
+    "half floats": pa.array(np.array([0.5, 0.5, 0.25, 0.25], dtype=np.float16)),
+}
+
+
+def codes(segments: Any) -> list[int]:
+    found: list[int] = read_segments(segments, len(segments))[1].tolist()
+    return found
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "nanoseconds"])
+def test_a_column_of_any_kind_cuts_in_order_of_first_appearance(kind: str) -> None:
+    assert codes(by_column(pa.table({"s": KINDS[kind]}), "s")) == [0, 0, 1, 1]
+
+
+def test_moments_that_differ_in_nanoseconds_are_one_segment() -> None:
+    with pytest.raises(InputError, match="there is one segment only"):
+        by_column(pa.table({"s": KINDS["nanoseconds"]}), "s")
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=2, max_size=60))
+def test_a_cut_by_column_is_the_column(values: list[str]) -> None:
+    table = pa.table({"s": pa.chunked_array([values[:5], values[5:]], pa.string())})
+    if len(set(values)) == 1:
+        with pytest.raises(InputError, match="one segment only"):
+            by_column(table, "s")
+        return
+    names, found = read_segments(by_column(table, "s"), len(values))
+    assert [names[code] for code in found] == values
+
+
+def test_no_python_object_is_made_per_row() -> None:
+    n_rows = 500_000
+    table = pa.table({"s": pa.array(np.arange(n_rows) // 1000).cast(pa.string())})
+    tracemalloc.start()
+    by_column(table, "s")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * n_rows  # bytes; a list of pointers alone would take twice that
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda t: by_column(t, "mnth"), lambda t: by_time(t, "mnth", "1d")]
+)
+def test_a_column_that_is_not_there_is_answered_with_the_closest(cut: Any) -> None:
+    table = pa.table({"month": [1, 2], "x": [1, 2]})
+    with pytest.raises(InputError, match=r"no (segment|time) column 'mnth'.*did you mean 'month'"):
+        cut(table)
+
+
+def test_a_column_of_ids_is_refused() -> None:
+    with pytest.raises(InputError, match="600 different values in 600 rows: it looks like an id"):
+        by_column(shop_table(), "order")
+
+
+def test_a_gap_is_refused_with_its_row() -> None:
+    with pytest.raises(InputError, match="'s' is missing in row 2"):
+        by_column(pa.table({"s": ["a", "b", None]}), "s")
+    with pytest.raises(InputError, match="'s' is missing in row 1"):
+        by_column(pa.table({"s": [0.5, float("nan"), 1.0]}), "s")
+
+
+def test_a_column_of_lists_is_refused() -> None:
+    with pytest.raises(InputError, match="cannot name a segment"):
+        by_column(pa.table({"s": [[1], [2]]}), "s")
+
+
+def test_a_table_without_rows_or_with_a_name_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="no rows"):
+        by_column(pa.table({"s": pa.array([], pa.int64())}), "s")
+    twice = pa.Table.from_arrays([pa.array([1, 2])] * 2, names=["s", "s"])
+    with pytest.raises(InputError, match=r"several columns named \['s'\]"):
+        by_column(twice, "s")
+    with pytest.raises(InputError, match="is a dict; give a pyarrow"):
+        by_column({"s": [1]}, "s")
+
+
+@given(
+    st.lists(st.integers(0, 200_000), min_size=1, max_size=80),
+    st.sampled_from(["1d", "6h", "1mo", "1w"]),
+    st.sampled_from(["s", "ms", "us", "ns"]),
+)
+def test_rows_of_one_span_are_neighbours_and_share_a_name(
+    minutes: list[int], every: str, unit: str
+) -> None:
+    moments = [DAY + timedelta(minutes=m) for m in sorted(minutes)]
+    moments += [moments[-1] + timedelta(40)] * 80  # a second span, and rows enough for all
+    table = pa.table({"t": pa.array(moments, pa.timestamp(unit))})
+    segments = by_time(table, "t", every)
+    found = codes(segments)
+    assert found == sorted(found)
+    assert len(segments) == len(moments)
+    if every == "1mo":
+        assert segments.to_pylist() == [f"{moment:%Y-%m}" for moment in moments]
+
+
+def test_blocks_do_not_change_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = shop_table()
+    whole = by_time(table, "when", "1w").to_pylist()
+    monkeypatch.setattr(columns, "BLOCK", 7)
+    assert by_time(table, "when", "1w").to_pylist() == whole
+    assert whole[0] == "2024-05-01"
+
+
+def test_days_are_those_of_the_columns_own_time_zone() -> None:
+    moments = pa.array([datetime(2024, 3, 5, 22), datetime(2024, 3, 5, 23, 30)], pa.timestamp("us"))
+    table = pa.table(
+        {"t": moments.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us", "Europe/Oslo"))}
+    )
+    assert by_time(table, "t", "1d").to_pylist() == ["2024-03-05", "2024-03-06"]
+
+
+def test_dates_can_be_cut_too() -> None:
+    table = pa.table({"t": pa.array([date(2024, 3, 31), date(2024, 4, 1)])})
+    assert by_time(table, "t", "1q").to_pylist() == ["2024-Q1", "2024-Q2"]
+
+
+def test_rows_out_of_order_are_refused_at_their_row_and_can_be_sorted() -> None:
+    table = pa.table(
+        {"t": pa.array([DAY, DAY + timedelta(40), DAY - timedelta(40)]), "x": [1, 2, 3]}
+    )
+    with pytest.raises(InputError, match=r"column 't', row 2 is 2024-01-25.* after 2024-04-14"):
+        by_time(table, "t", "1mo")
+    ordered = sort_by_time(table, "t")
+    assert ordered["x"].to_pylist() == [3, 1, 2]
+    assert by_time(ordered, "t", "1mo").to_pylist() == ["2024-01", "2024-03", "2024-04"]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40))
+def test_sorting_keeps_the_order_of_equal_moments(days: list[int]) -> None:
+    moments = pa.array([DAY + timedelta(day) for day in days])
+    table = pa.table({"t": moments, "n": list(range(len(days)))})
+    expected = sorted(range(len(days)), key=days.__getitem__)
+    assert sort_by_time(table, "t")["n"].to_pylist() == expected
+
+
+def test_text_is_no_time() -> None:
+    with pytest.raises(InputError, match="holds string, neither dates nor timestamps"):
+        by_time(pa.table({"t": ["2024-01-01"]}), "t", "1d")
+
+
+def test_spans_too_short_for_the_rows_are_refused() -> None:
+    with pytest.raises(InputError, match="spans of 15min have hardly a row each"):
+        by_time(shop_table(), "when", "15min")
+
+
+def test_a_detector_cuts_where_a_stream_finds_its_drifts() -> None:
+    table = sine_table(3, 500)
+    segments = by_detector(table, "label", drop=["segment"])
+    begins = [int(name.split()[1].split("-")[0]) for name in segments.dictionary.to_pylist()]
+    # A stream that never trains has the online net alone, as the cut has.
+    stream = QuiltStream(QuiltClassifier(random_state=0), n_wait=20_000, segment_rows=20_000)
+    stream._engine.learning.online._seed = 0
+    rows = table.drop_columns(["segment", "label"]).to_pylist()
+    stream.learn_many(rows, table["label"].to_pylist())
+    drifts = [event.row for event in stream.events if isinstance(event, DriftFound)]
+    assert begins == [0, *drifts]
+    assert len(begins) >= 3
+    sizes = [b - a for a, b in zip(begins, [*begins[1:], 1500], strict=True)]
+    assert np.bincount(codes(segments)).tolist() == sizes
+
+
+def test_known_drifts_name_the_rows_and_progress_is_told() -> None:
+    table, told = sine_table(2, 1500), list[tuple[int, int]]()
+    known = {"kind": "known", "points": [999]}
+    segments = by_detector(
+        table, "label", known, drop=["segment"], watch=lambda *at: told.append(at)
+    )
+    assert segments.dictionary.to_pylist() == ["rows 0-999", "rows 1000-2999"]
+    assert told == [(0, 3000), (1000, 3000), (2000, 3000)]
+
+
+def test_rows_without_a_label_belong_where_they_lie() -> None:
+    table = shop_table(400)
+    known = {"kind": "known", "points": [195]}  # of 196 rows learned
+    segments = by_detector(table, "bought", known)
+    assert np.bincount(codes(segments)).tolist() == [200, 200]
+
+
+def test_a_stream_without_drift_is_one_segment_only() -> None:
+    with pytest.raises(InputError, match="one segment only: no drift was found in 300 rows"):
+        by_detector(sine_table(1, 300), "label", "never", drop=["segment"])
+
+
+@pytest.mark.filterwarnings("ignore:segments appear in the order")
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "nanoseconds"])
+def test_a_classifier_takes_every_cut(kind: str) -> None:
+    table = pa.table({"s": pa.chunked_array([KINDS[kind][:2]] * 10 + [KINDS[kind][2:]] * 10)})
+    x = np.random.default_rng(0).normal(size=(40, 1))
+    clf = tiny().fit(x, x[:, 0] > 0, segments=by_column(table, "s"))
+    assert len(clf.selection_) == 1

@@ -1,0 +1,251 @@
+"""A decision keeps what agrees with the present, and measures honestly what that gains."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from driftquilt.decision import fitting
+from driftquilt.decision.columns import describe, features
+from driftquilt.decision.cutting import by_column, by_time
+from driftquilt.decision.decide import decide
+from driftquilt.decision.fitting import Case
+from driftquilt.decision.labels import read_labels
+from driftquilt.decision.layout import lay_out
+from driftquilt.decision.values import Decision, Method
+from driftquilt.decision.words import sentences
+from driftquilt.errors import InputError
+from tests.decision.tables import as_table, shop_table, sine_table, small, tiny
+from tests.published import load_published
+
+SINE = sine_table(5, 400)
+
+
+def select(table: pa.Table = SINE, label: str = "label", **settings: Any) -> Decision:
+    segments = settings.pop("segments", None)
+    segments = by_column(table, "segment") if segments is None else segments
+    drop = ["segment"] if "segment" in table.column_names else []
+    given: dict[str, Any] = {"drop": drop, "estimator": tiny()} | settings
+    return decide(table, label, segments, **given)
+
+
+def case_of(table: pa.Table, segments: Any) -> Case:
+    known = features(table, "label", ["segment"], facts=describe(table))
+    return Case.of(known, read_labels(table, "label"), segments)
+
+
+def test_what_agrees_is_kept_and_clearly_better_than_all_data() -> None:
+    decision = select(estimator=small(max_epochs=200))
+    shares = [use.share for use in decision.selection]
+    assert shares[0] == max(shares) > 0.5
+    assert shares[1] == 0  # the very opposite
+    quilt, everything, alone = decision.methods
+    assert (quilt.name, everything.name, alone.name) == ("Quilt", "all data", "current only")
+    assert everything.verdict == "better"
+    assert decision.correct["0"] > 0.85
+    assert decision.correct["1"] < 0.15
+    assert quilt.n_rows == decision.n_held_out == 120
+    assert decision.n_current == 280
+
+
+def test_usenet_whose_two_concepts_take_turns_keeps_every_other_segment() -> None:
+    decision = select(as_table(load_published("usenet1")), estimator=None)
+    assert [use.kept for use in decision.selection] == [True, False, True, False]
+    assert decision.methods[1].verdict == "better"
+
+
+def test_the_settings_mean_all_data_and_no_past() -> None:
+    case, layout = (
+        case_of(SINE, SINE["segment"]),
+        lay_out(read_labels(SINE, "label"), SINE["segment"]),
+    )
+    everything = case.fit(tiny(use_disparity=False, use_gain=False), layout.trained)
+    assert all(fold.selected.all() for fold in everything.selection_.folds)
+    assert len(everything.search_) == everything.n_folds
+    alone = case.fit(tiny(), layout.current)
+    assert len(alone.selection_) == 0
+    assert alone.selection_.n_current == len(layout.current)
+
+
+def test_held_out_rows_change_no_model() -> None:
+    table, broken = SINE, np.array(SINE["x0"].to_pylist())
+    broken[-120:] = 1e6
+    changed = table.set_column(0, "x0", pa.array(broken))
+    models = [select(t).model for t in (table, changed)]
+    assert models[0] is not None
+    assert models[1] is not None
+    x = table.select(["x0", "x1", "x2", "x3"]).slice(0, 50)
+    assert models[0].predict_proba(x).tobytes() == models[1].predict_proba(x).tobytes()
+
+
+def test_scattered_rows_give_the_model_that_neighbours_give(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.random.default_rng(0).choice(2000, 1500, replace=False)
+    case = case_of(SINE, SINE["segment"])
+    x = SINE.select(["x0", "x1", "x2", "x3"]).slice(0, 50)
+    cut = case.fit(tiny(), np.sort(rows)).predict_proba(x)
+    monkeypatch.setattr(fitting, "_FEW_RUNS", 2000)
+    weighed = case.fit(tiny(), np.sort(rows)).predict_proba(x)
+    assert cut.tobytes() == weighed.tobytes()
+
+
+def test_validation_accuracy_is_of_rows_that_each_model_was_not_trained_on() -> None:
+    case, layout = (
+        case_of(SINE, SINE["segment"]),
+        lay_out(read_labels(SINE, "label"), SINE["segment"]),
+    )
+    clf = case.fit(tiny(n_folds=1), layout.current)
+    second_half = layout.current[len(layout.current) // 2 :]
+    expected = case.right(clf, second_half).mean()
+    assert case.validation_accuracy(clf, layout.current) == pytest.approx(expected)
+
+
+def test_a_named_segment_is_the_current_one_and_later_ones_are_left_out() -> None:
+    decision = select(current=2)
+    assert decision.current == "2"
+    assert decision.selection.names == (0, 1)
+    assert decision.warnings == ("segments after 2 are left out: 3, 4",)
+    again = select(SINE.slice(0, 1200))
+    assert again.to_json()["selection"] == decision.to_json()["selection"]
+
+
+def test_a_segment_that_is_not_there_is_answered_with_the_closest() -> None:
+    months = by_time(shop_table(), "when", "1mo")
+    with pytest.raises(InputError, match="no segment is called '2024-8'; did you mean '2024-0"):
+        select(shop_table(), "bought", segments=months, current="2024-8")
+    with pytest.raises(InputError, match="no segment before the current one, 0"):
+        select(current=0)
+
+
+def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
+    table = shop_table()
+    table = table.append_column("tags", pa.array([["new"]] * table.num_rows))
+    decision = select(
+        table, "bought", segments=by_time(table, "when", "1mo"), estimator=small(), drop=["order"]
+    )
+    assert {use.name: use.kept for use in decision.selection}["2024-06"] is False
+    assert decision.warnings == (
+        "12 of 600 rows have no 'bought' and are left out",
+        "columns that cannot be learned from are left out: tags",
+    )
+    assert decision.classes == ("no", "yes")
+    assert len(decision.columns) == len(table.column_names)
+    assert decision.model is not None
+    assert "order" not in decision.model.feature_names_in_
+    assert "when" in decision.model.feature_names_in_
+
+
+def test_a_column_with_no_value_in_the_current_segment_does_no_harm() -> None:
+    past_only = pa.array([None if k >= 1600 else float(k % 7) for k in range(2000)])
+    decision = select(SINE.append_column("old", past_only))
+    assert [method.name for method in decision.methods] == ["Quilt", "all data", "current only"]
+
+
+def test_nothing_held_out_is_nothing_measured() -> None:
+    decision = select(holdout=0)
+    assert decision.n_held_out == 0
+    assert [method.accuracy for method in decision.methods] == [None, None, None]
+    assert decision.sentences()[1:] == (
+        "No rows of 4 were held out, so what this gains is not known.",
+        "Hold some rows out and measure before you take this model.",
+    )
+
+
+@pytest.mark.parametrize("holdout", [-0.1, 1, 1.5, "half", None, True])
+def test_a_share_that_is_none_is_refused(holdout: Any) -> None:
+    with pytest.raises(InputError, match="it takes a share from 0 to below 1"):
+        select(holdout=holdout)
+
+
+def test_classes_that_come_or_go_are_told() -> None:
+    y = np.array(SINE["label"].to_pylist())
+    y[:10], y[1600:], y[-5:] = 2, 1, 3
+    table = SINE.set_column(4, "label", pa.array(y))
+    decision = select(table)
+    assert decision.warnings == (
+        "the rows of 4 to train on have none of the class 0, 2, which is in the past only",
+        "the rows of 4 to train on are all 1, so that there is no model of the current segment "
+        "only to compare with",
+        "the class 3 is only in the held-out rows of 4; no model can know it",
+    )
+    assert [method.name for method in decision.methods] == ["Quilt", "all data"]
+    assert decision.classes == (0, 1, 2)
+
+
+def test_segments_that_go_backwards_are_told() -> None:
+    table = SINE.take(pa.array(range(1999, -1, -1)))
+    assert select(table).warnings[0].startswith("segments appear in the order 4, 3, 2")
+
+
+def test_the_caller_is_told_of_every_step() -> None:
+    told: list[tuple[str, int, int]] = []
+    select(watch=lambda *step: told.append(step))
+    assert [step[1:] for step in told] == [(k, 5) for k in range(5)]
+    assert told[1][0] == "training Quilt"
+
+
+def test_an_estimator_of_another_kind_is_refused() -> None:
+    for wrong in (object(), tiny(encode=False)):
+        with pytest.raises(InputError, match="give a QuiltClassifier that encodes"):
+            select(estimator=wrong)
+
+
+def test_a_decision_comes_back_from_json() -> None:
+    decision = select()
+    text = json.dumps(decision.to_json(), allow_nan=False)
+    again = Decision.from_json(json.loads(text))
+    assert again.to_json() == decision.to_json()
+    assert again.sentences() == decision.sentences()
+    assert again.model is None
+
+
+@pytest.mark.parametrize("lost", ["selection", "methods", "bounds", "columns", "correct", "label"])
+def test_a_damaged_decision_is_refused(lost: str) -> None:
+    data = select().to_json()
+    for damaged in ({**data, lost: 7}, {k: v for k, v in data.items() if k != lost}):
+        if lost == "label" and lost in damaged:
+            continue
+        with pytest.raises(InputError, match="is no decision that driftquilt wrote"):
+            Decision.from_json(damaged)
+    with pytest.raises(InputError, match="is no decision"):
+        Decision.from_json([])
+    with pytest.raises(InputError, match="has format 9, this version reads 1"):
+        Decision.from_json({**data, "format": 9})
+
+
+def test_the_advice_follows_the_verdicts() -> None:
+    selection = select().selection
+    quilt = Method("Quilt", 0.9, 90, 100)
+
+    def advice(*counts: tuple[int, int]) -> str:
+        names = ("all data", "current only")
+        others = [
+            replace(quilt, name=name, n_right=90 - wins + losses, wins=wins, losses=losses)
+            for name, (wins, losses) in zip(names, counts, strict=False)
+        ]
+        return sentences(selection, [quilt, *others])[2]
+
+    assert advice((20, 2), (15, 1)) == "Take this model: it is clearly better than the others."
+    assert advice((20, 2), (3, 2)).startswith(
+        "Take this model: it is clearly better than all data,"
+    )
+    assert advice((3, 2), (3, 3)).startswith("This model does no harm, but 100 rows do not show")
+    assert advice((20, 2), (1, 12)) == (
+        "Do not take this model: train on the current segment only instead, which does better."
+    )
+
+
+def test_a_clear_difference_of_next_to_nothing_is_no_reason_to_refuse() -> None:
+    selection, quilt = select().selection, Method("Quilt", 0.9, 90_000, 100_000)
+    alone = replace(quilt, name="current only", n_right=90_100, wins=100, losses=200)
+    everything = replace(quilt, name="all data", n_right=80_000, wins=10_500, losses=500)
+    assert alone.verdict == "worse"
+    said = sentences(selection, [quilt, everything, alone])
+    assert "clearly worse (100 rows right that it has wrong, 200 the other way)" in said[1]
+    assert said[2].startswith("Take this model: it is clearly better than all data, and as good as")

@@ -1,0 +1,138 @@
+"""The folder of a decision is whole or as it was, and holds the rows that may be trained on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from driftquilt.decision import folder
+from driftquilt.decision.cutting import by_time
+from driftquilt.decision.decide import decide
+from driftquilt.decision.folder import MODEL, ROWS, WHY, read_decision, write_decision
+from driftquilt.decision.values import Decision
+from driftquilt.errors import InputError, ModelFileError
+from tests.decision.tables import shop_table, small
+
+TABLE = shop_table()
+MONTHS = by_time(TABLE, "when", "1mo")
+
+
+@pytest.fixture(scope="module")
+def decision() -> Decision:
+    return decide(TABLE, "bought", MONTHS, drop=["order"], estimator=small())
+
+
+def names(out: Path) -> list[str]:
+    return sorted(path.name for path in out.iterdir())
+
+
+def test_a_folder_holds_the_model_the_rows_and_the_reasons(
+    decision: Decision, tmp_path: Path
+) -> None:
+    out = write_decision(decision, TABLE, MONTHS, tmp_path / "new" / "out")
+    assert names(out) == sorted([MODEL, ROWS, WHY])
+    again = read_decision(out)
+    assert again.to_json() == decision.to_json()
+    assert again.model is not None
+    assert decision.model is not None
+    x = TABLE.select(list(decision.model.feature_names_in_))
+    assert again.model.predict(x).tolist() == decision.model.predict(x).tolist()
+    assert json.loads((out / WHY).read_text())["sentences"] == list(decision.sentences())
+
+
+def test_the_rows_are_those_of_kept_segments_and_the_current_one(
+    decision: Decision, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "BLOCK", 37)
+    write_decision(decision, TABLE, MONTHS, tmp_path)
+    rows = pq.read_table(tmp_path / ROWS)
+    kept = {str(use.name): use.share for use in decision.selection if use.kept} | {"2024-07": 1.0}
+    month, bought = np.array(MONTHS.to_pylist()), TABLE["bought"].to_pylist()
+    wanted = [k for k in range(600) if month[k] in kept and bought[k] is not None]
+    assert rows.select(TABLE.column_names).equals(TABLE.take(pa.array(wanted)))
+    assert rows["driftquilt_segment"].to_pylist() == month[wanted].tolist()
+    assert rows["driftquilt_share"].to_pylist() == [kept[month[k]] for k in wanted]
+    held_out = rows["driftquilt_held_out"].to_numpy()
+    assert held_out.sum() == decision.n_held_out
+    assert held_out[-decision.n_held_out :].all()
+
+
+def test_selected_rows_can_be_selected_from_again(decision: Decision, tmp_path: Path) -> None:
+    write_decision(decision, TABLE, MONTHS, tmp_path / "one")
+    table = pq.read_table(tmp_path / "one" / ROWS)
+    months = table["driftquilt_segment"]
+    again = decide(table, "bought", months, drop=["order"], estimator=small())
+    write_decision(again, table, months, tmp_path / "two")
+    found = pq.read_schema(tmp_path / "two" / ROWS).names
+    assert found == pq.read_schema(tmp_path / "one" / ROWS).names
+
+
+def test_other_files_are_left_alone_and_ours_replaced(decision: Decision, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / WHY).write_text("old")
+    write_decision(decision, TABLE, MONTHS, tmp_path)
+    assert names(tmp_path) == sorted([MODEL, ROWS, WHY, "notes.txt"])
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert read_decision(tmp_path).label == "bought"
+
+
+def test_a_failure_half_way_leaves_what_was_there(
+    decision: Decision, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_decision(decision, TABLE, MONTHS, tmp_path)
+    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder, "_write_rows", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_decision(decision, TABLE, MONTHS, tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in names(tmp_path)} == before
+
+
+def test_files_that_do_not_belong_together_are_found(decision: Decision, tmp_path: Path) -> None:
+    write_decision(decision, TABLE, MONTHS, tmp_path)
+    with (tmp_path / ROWS).open("ab") as file:
+        file.write(b"more")
+    with pytest.raises(InputError, match=rf"{ROWS} is not the one that {WHY} speaks of"):
+        read_decision(tmp_path)
+    (tmp_path / WHY).write_text("{")
+    with pytest.raises(InputError, match="is damaged"):
+        read_decision(tmp_path)
+    with pytest.raises(InputError, match="there is no decision in"):
+        read_decision(tmp_path / "nowhere")
+
+
+def test_a_damaged_model_is_found(decision: Decision, tmp_path: Path) -> None:
+    write_decision(decision, TABLE, MONTHS, tmp_path)
+    content = bytearray((tmp_path / MODEL).read_bytes())
+    content[-1] ^= 1
+    (tmp_path / MODEL).write_bytes(content)
+    with pytest.raises(ModelFileError, match="checksum does not match"):
+        read_decision(tmp_path)
+
+
+def test_a_place_that_is_no_folder_is_refused(decision: Decision, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is a file; name a folder"):
+        write_decision(decision, TABLE, MONTHS, tmp_path / "file")
+    (tmp_path / "out" / MODEL).mkdir(parents=True)
+    with pytest.raises(InputError, match="is a folder; name another"):
+        write_decision(decision, TABLE, MONTHS, tmp_path / "out")
+
+
+def test_other_rows_than_those_decided_on_are_refused(decision: Decision, tmp_path: Path) -> None:
+    weeks = by_time(TABLE, "when", "1w")
+    with pytest.raises(InputError, match="no segment is called '2024-07'"):
+        write_decision(decision, TABLE, weeks, tmp_path)
+    again = Decision.from_json(decision.to_json())
+    with pytest.raises(InputError, match="has no model"):
+        write_decision(again, TABLE, MONTHS, tmp_path)
+    assert names(tmp_path) == []

@@ -1,0 +1,175 @@
+"""A replay tells what the stream did, goes on where it was left, and refuses other rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from driftquilt.decision.baselines import METHODS, baselines
+from driftquilt.decision.replay import COUNT, EVENTS, Progress, Replay
+from driftquilt.decision.replayed import TrainedAt, read_replay
+from driftquilt.errors import InputError
+from driftquilt.stream.events import DriftFound, ModelPromoted
+from driftquilt.stream.runner import QuiltStream
+from tests.decision.tables import shop_table, sine_table
+from tests.stream.streams import start
+
+KNOWN = {"kind": "known", "points": [249, 499]}
+
+
+def replay(table: pa.Table, out: Path, stream: QuiltStream, **settings: Any) -> list[Progress]:
+    given: dict[str, Any] = {"label": "label", "drop": ["segment"], "report_every": 200}
+    given |= settings
+    return list(Replay(stream, out).run(table, **given))
+
+
+def test_a_replay_is_what_the_stream_does_by_itself(tmp_path: Path) -> None:
+    table = sine_table(3, 250)
+    stream, alone = start(detector=KNOWN), start(detector=KNOWN)
+    told = replay(table, tmp_path, stream)
+    rows = table.drop_columns(["label", "segment"]).to_pylist()
+    alone.learn_many(rows, table["label"].to_pylist())
+    replayed = read_replay(tmp_path)
+    assert replayed.events == alone.events == stream.events
+    assert (replayed.n_rows, replayed.n_right) == (750, round(alone.accuracy * 750))
+    assert [progress.rows for progress in told] == [200, 400, 600, 750]
+    assert told[-1].n_drifts == replayed.n_drifts == 2
+    assert told[-1].last_event == str(alone.events[-1])
+    assert [count.row for count in replayed.accuracy] == [200, 400, 600, 750]
+    n_right = sum(round(count.value * count.n_rows) for count in replayed.accuracy)
+    assert n_right == replayed.n_right
+
+
+def test_each_segment_has_the_selection_of_its_last_model(tmp_path: Path) -> None:
+    stream = start(detector=KNOWN)
+    replay(sine_table(3, 250), tmp_path, stream)
+    replayed = read_replay(tmp_path)
+    promoted = [event for event in stream.events if isinstance(event, ModelPromoted)]
+    ends = [250, 500, 750]
+    last = [max((e for e in promoted if e.row <= end), key=lambda e: e.row) for end in ends]
+    assert [(d.row, d.model) for d in replayed.drifts] == [(e.row, e.model) for e in last]
+    assert [len(d.selection) for d in replayed.drifts] == [0, 1, 2]
+    final = stream.classifier()
+    assert replayed.drifts[-1].model == stream.model
+    assert [u.share for u in replayed.drifts[-1].selection] == [u.share for u in final.selection_]
+    assert len(replayed.drifts[-1].bounds) == len(final.search_)
+    assert all(drift.since <= drift.row for drift in replayed.drifts)
+
+
+def test_a_table_that_grew_is_gone_on_with(tmp_path: Path) -> None:
+    table, whole, parts = sine_table(3, 250), tmp_path / "whole", tmp_path / "parts"
+    replay(table, whole, start(detector=KNOWN))
+    with start(parts / "store", detector=KNOWN) as stream:
+        replay(table.slice(0, 333), parts, stream)
+    with QuiltStream.open(parts / "store", wait=True) as stream:
+        told = replay(table, parts, stream)
+    assert told[0].rows == 400
+    assert read_replay(parts).events == read_replay(whole).events
+    assert read_replay(parts).n_right == read_replay(whole).n_right
+    before = (parts / EVENTS).read_bytes()
+    with QuiltStream.open(parts / "store", wait=True) as stream:
+        replay(table, parts, stream)  # nothing is left to do
+    assert (parts / EVENTS).read_bytes() == before
+
+
+@pytest.mark.parametrize("n_bytes", [1, 40, 700])
+def test_a_torn_end_is_told_again(tmp_path: Path, n_bytes: int) -> None:
+    table = sine_table(3, 250).slice(0, 700)
+    with start(tmp_path / "store", detector=KNOWN) as stream:
+        replay(table, tmp_path, stream)
+    path = tmp_path / EVENTS
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-n_bytes])
+    with QuiltStream.open(tmp_path / "store", wait=True) as stream:
+        replay(table, tmp_path, stream)
+    assert path.read_bytes() == whole
+
+
+def test_text_gaps_and_rows_without_a_label_are_fine(tmp_path: Path) -> None:
+    table = shop_table(300)
+    told = replay(table, tmp_path, start(), label="bought", drop=["order"])
+    assert (told[-1].rows, told[-1].skipped, told[-1].n_rows) == (294, 6, 300)
+    assert read_replay(tmp_path).n_skipped == 6
+
+
+def test_other_rows_are_refused(tmp_path: Path) -> None:
+    table = sine_table(3, 250)
+    with start(tmp_path / "store") as stream:
+        replay(table.slice(0, 300), tmp_path, stream)
+    with QuiltStream.open(tmp_path / "store", wait=True) as stream:
+        with pytest.raises(InputError, match="its drop is"):
+            replay(table, tmp_path, stream, drop=["segment", "x0"])
+        with pytest.raises(InputError, match="its data is"):
+            replay(table.slice(1), tmp_path, stream)
+        with pytest.raises(InputError, match="has learned 300 rows, but the table has 200"):
+            replay(table.slice(0, 200), tmp_path, stream)
+        with pytest.raises(InputError, match="were not replayed to this folder"):
+            replay(table, tmp_path / "elsewhere", stream)
+        gaps = pa.array([None if k == 7 else y for k, y in enumerate(table["label"].to_pylist())])
+        missing = table.set_column(table.column_names.index("label"), "label", gaps)
+        with pytest.raises(InputError, match="1 rows without a label, but 0 were skipped"):
+            replay(missing, tmp_path, stream)
+        replay(table.slice(0, 310), tmp_path, stream)  # the right ones still are not
+    with pytest.raises(InputError, match="but the stream is new"):
+        replay(table, tmp_path, start())
+
+
+def test_a_stream_that_learned_elsewhere_is_refused(tmp_path: Path) -> None:
+    table, stream = sine_table(3, 250), start()
+    replay(table.slice(0, 200), tmp_path, stream)
+    rows = table.drop_columns(["label", "segment"]).slice(200, COUNT + 1)
+    stream.learn_many(rows.to_pylist(), table["label"].slice(200, COUNT + 1).to_pylist())
+    with pytest.raises(InputError, match=r"has learned 401 rows, but .* tells of 200"):
+        replay(table, tmp_path, stream)
+
+
+def test_damage_is_found_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no replay in"):
+        read_replay(tmp_path)
+    replay(sine_table(2, 250), tmp_path, start(detector=KNOWN))
+    path = tmp_path / EVENTS
+    good = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([good[0], "{]\n", *good[1:]]))
+    with pytest.raises(InputError, match="line 2 is damaged"):
+        read_replay(tmp_path)
+    path.write_text("".join([good[0], '{"event": "Nonsense", "row": 3}\n']))
+    with pytest.raises(InputError, match="is damaged: KeyError"):
+        read_replay(tmp_path)
+    path.write_text("".join(good[1:]))
+    with pytest.raises(InputError, match="is no replay that this version"):
+        read_replay(tmp_path)
+
+
+def test_every_line_is_strict_json(tmp_path: Path) -> None:
+    replay(sine_table(2, 250), tmp_path, start(detector=KNOWN))
+
+    def refuse(word: str) -> Any:
+        raise AssertionError(word)
+
+    for line in (tmp_path / EVENTS).read_text().splitlines():
+        json.loads(line, parse_constant=refuse)
+
+
+def test_trainings_are_known_by_their_rows(tmp_path: Path) -> None:
+    replay(sine_table(2, 250), tmp_path, start(detector=KNOWN, refresh=None))
+    replayed = read_replay(tmp_path)
+    assert replayed.trainings == (TrainedAt(30, 0, 30), TrainedAt(280, 250, 30))
+    assert [e.row for e in replayed.events if isinstance(e, DriftFound)] == [250, 500]
+
+
+def test_baselines_are_asked_about_the_rows_after_each_training() -> None:
+    table = sine_table(3, 400)  # three concepts
+    trainings = [TrainedAt(100, 0, 100), TrainedAt(900, 800, 100)]
+    told: list[tuple[int, int]] = []
+    found = baselines(
+        table, "label", trainings, drop=["segment"], watch=lambda *at: told.append(at)
+    )
+    assert tuple(found) == METHODS
+    assert sorted(found["all data"]) == [200, 400, 600, 800, 1000, 1200]
+    assert found["all data"][200] == found["current only"][200]  # the first has no past
+    assert found["current only"][1200] > found["all data"][1200] + 0.1
+    assert told == [(0, 2), (1, 2)]
