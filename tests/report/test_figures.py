@@ -1,52 +1,194 @@
-"""The quilt as SVG: one patch per past segment, and nothing that breaks out of it."""
+"""The quilt as a picture: one patch per past segment, readable at any size, and self-contained."""
 
 from __future__ import annotations
 
+import builtins
+import re
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
-from driftquilt.report.figures import quilt_svg
-from driftquilt.report.quilt_rows import QuiltRow, mean_accuracies
+import pytest
+
+from driftquilt.errors import InputError, MissingExtraError
+from driftquilt.report.drawing import draw_selection, draw_selections
+from driftquilt.report.figures import quilt_svg, share_cover
+from driftquilt.report.from_comparison import mean_accuracies
+from driftquilt.report.palette import DAY, NIGHT, ink_class
+from driftquilt.report.quilt_layout import lay_out
+from driftquilt.report.score_panels import panels
+from tests.report.pages import drifts, hostile_page, large_page
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-ROWS = [
-    QuiltRow("May", {}, {"Quilt": 0.9, "all data": 0.5}),
-    QuiltRow("June", {"May": 0.25}, {"Quilt": 0.8, "all data": 0.3}),
-    QuiltRow("July", {"May": 0.0, "June": 1.0}, {"Quilt": 1.0, "all data": 0.1}),
-]
+SIZES = [(1, 2), (1, 60), (60, 2), (60, 60), (8, 7)]
 
 
-def test_a_patch_per_past_segment_is_as_dark_as_it_was_used() -> None:
-    picture = ET.fromstring(quilt_svg(ROWS, "quilt"))
-    patches = picture.findall(f"{SVG}rect")
-    assert [patch.get("fill-opacity") for patch in patches] == ["0.25", "0.00", "1.00"]
-    told = [patch.findtext(f"{SVG}title") for patch in patches]
-    assert told == ["May: used in 25% of epochs", "May: dropped", "June: used in 100% of epochs"]
+def with_class(picture: ET.Element, name: str) -> list[ET.Element]:
+    return [part for part in picture.iter() if name in (part.get("class") or "").split()]
+
+
+def test_a_patch_per_past_segment_is_as_strong_as_it_was_used() -> None:
+    picture = ET.fromstring(quilt_svg(drifts(), "quilt"))
+    patches = with_class(picture, "patch")
+    uses = [use for drift in drifts() for use in drift.uses]
+    found = [float(patch.findall(f"{SVG}rect")[1].get("fill-opacity", "nan")) for patch in patches]
+    assert found == [round(share_cover(use), 2) for use in uses]
+    assert {share_cover(use) > 0 for use in uses} == {True, False}
+    assert all((share_cover(use) > 0) == use.kept for use in uses)
+
+
+def test_a_patch_says_its_numbers() -> None:
+    patches = with_class(ET.fromstring(quilt_svg(drifts(), "quilt")), "patch")
+    use, told = drifts()[1].uses[0], patches[0].findtext(f"{SVG}title") or ""
+    assert told.startswith(f"{use.name}: ")
+    assert f"disparity {use.disparity.best:.2f}, gain {use.gain.best:+.2g}" in told
 
 
 def test_accuracies_stand_in_order_along_the_axis() -> None:
-    picture = ET.fromstring(quilt_svg(ROWS, "quilt"))
-    at = {
-        text.findtext(f"{SVG}title"): float(text.get("x", "nan"))
-        for text in picture.findall(f"{SVG}text")
-        if text.find(f"{SVG}title") is not None
-    }
-    places = [at[f"{name}"] for name in ("all data: 0.100", "all data: 0.500", "Quilt: 1.000")]
-    assert places == sorted(places)
+    layout = lay_out(drifts())
+    values = sorted(value for drift in drifts() for value in drift.accuracies.values())
+    placed = [layout.accuracy_x(value) for value in values]
+    assert placed == sorted(placed)
+    assert layout.plot_left <= placed[0] <= placed[-1] <= layout.plot_left + layout.plot_width
+
+
+@pytest.mark.parametrize(("n_drifts", "n_segments"), SIZES)
+def test_labels_keep_apart_and_everything_is_inside(n_drifts: int, n_segments: int) -> None:
+    made = large_page(n_drifts, n_segments).drifts
+    layout, picture = lay_out(made), ET.fromstring(quilt_svg(made, "quilt"))
+    assert len(with_class(picture, "patch")) == n_drifts * n_segments
+    assert layout.row_step * layout.cell >= 14
+    assert layout.column_step * layout.cell >= 14
+    width, height = float(picture.get("width", "0")), float(picture.get("height", "0"))
+    assert width <= 1100
+    assert height <= 1300
+    for part in picture.iter(f"{SVG}rect"):
+        assert float(part.get("x", "0")) + float(part.get("width", "0")) <= width
+        assert float(part.get("y", "0")) + float(part.get("height", "0")) <= height
+
+
+def test_long_names_are_cut_and_whole_in_the_title() -> None:
+    picture = ET.fromstring(quilt_svg(large_page(2, 2).drifts, "quilt"))
+    label = next(text for text in picture.iter(f"{SVG}text") if "the segment" in (text.text or ""))
+    assert label.text == "the segment o…"
+    assert label.findtext(f"{SVG}title") == "the segment of week 0"
 
 
 def test_names_cannot_break_out_of_the_picture() -> None:
-    row = QuiltRow('<script>"', {"</svg>&": 0.5}, {"<b>": 0.5})
-    picture = ET.fromstring(quilt_svg([row], 'a "title" <x>'))
+    page = hostile_page()
+    picture = ET.fromstring(quilt_svg(page.drifts, 'a "title" <x>'))
     assert picture.get("aria-label") == 'a "title" <x>'
-    assert not picture.findall(".//script")
+    assert {part.tag for part in picture.iter()}.isdisjoint({f"{SVG}script", f"{SVG}img", "img"})
+    ET.fromstring(draw_selection(page.drifts[0].selection).svg)
 
 
 def test_an_empty_quilt_is_still_a_picture() -> None:
     assert ET.fromstring(quilt_svg([], "nothing yet")).tag == f"{SVG}svg"
 
 
-def test_means_are_over_the_segments_that_have_the_method() -> None:
-    means = mean_accuracies(ROWS)
-    assert round(means["Quilt"], 6) == 0.9
-    assert round(means["all data"], 6) == 0.3
+def test_the_picture_asks_nothing_of_the_net() -> None:
+    svg = quilt_svg(drifts(), "quilt")
+    assert set(re.findall(r"https?://[^\s\"'<]*", svg)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"\b(href|src|@import|url\()", svg)
+
+
+def test_means_are_over_the_drifts_that_have_the_method() -> None:
+    means = mean_accuracies(drifts())
+    quilt = [drift.accuracies["Quilt"] for drift in drifts()]
+    assert means["Quilt"] == pytest.approx(sum(quilt) / len(quilt))
+    assert list(means) == ["Quilt", "all data", "current only"]
+
+
+def test_a_selection_draws_itself_with_a_line_per_segment_and_fold() -> None:
+    selection = drifts()[-1].selection
+    picture = ET.fromstring(selection.plot()._repr_svg_())
+    assert len(with_class(picture, "patch")) == len(selection)
+    n_lines = 2 * len(selection) * len(selection.folds)
+    assert len(list(picture.iter(f"{SVG}polyline"))) == n_lines
+    disparity, gain = panels(selection)
+    assert disparity.bounds[0] == selection.folds[0].disparity_max
+    assert gain.bounds == (0.0,)
+
+
+def test_lines_stay_inside_their_panel() -> None:
+    for panel in panels(drifts()[-1].selection):
+        for line in panel.lines:
+            assert all(panel.low <= score <= panel.high for score in line.scores)
+
+
+def test_a_selection_without_a_past_is_one_empty_row() -> None:
+    picture = ET.fromstring(drifts()[0].selection.plot().svg)
+    assert not with_class(picture, "patch")
+    assert not list(picture.iter(f"{SVG}polyline"))
+
+
+def test_a_drawing_saves_as_its_name_ends(tmp_path: Path) -> None:
+    drawing = draw_selections([drift.selection for drift in drifts()])
+    assert drawing.save(tmp_path / "quilt.svg").read_text() == drawing.svg
+    png = drawing.save(tmp_path / "quilt.PNG").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    width = int.from_bytes(png[16:20])
+    assert width == pytest.approx(2 * float(ET.fromstring(drawing.svg).get("width", "0")), abs=2)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_drawing_refuses_other_kinds_of_file_and_folders_that_are_not_there(
+    tmp_path: Path,
+) -> None:
+    drawing = draw_selections([drift.selection for drift in drifts()])
+    with pytest.raises(InputError, match=r"saved as \.svg or \.png, but got 'quilt\.gif'"):
+        drawing.save("quilt.gif")
+    with pytest.raises(InputError, match="there is no folder"):
+        drawing.save(tmp_path / "no" / "quilt.svg")
+    (tmp_path / "a.svg").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        drawing.save(tmp_path / "a.svg")
+
+
+def test_without_the_extra_a_png_is_a_sentence_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name == "resvg_py":
+            raise ImportError(name)
+        return whole(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtraError, match=r"pip install 'driftquilt\[report\]'"):
+        draw_selections([drift.selection for drift in drifts()]).save(tmp_path / "quilt.png")
+    assert not list(tmp_path.iterdir())
+
+
+def luminance(colour: tuple[float, ...]) -> float:
+    parts = [c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def rgb(colour: str) -> tuple[float, ...]:
+    return tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5))
+
+
+def contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("colours", [DAY, NIGHT], ids=["day", "night"])
+def test_text_on_a_patch_of_any_strength_has_the_contrast_of_aa(colours: dict[str, str]) -> None:
+    mid = "full" if colours is NIGHT else "low"
+    for step in range(101):
+        cover = step / 100
+        kind = ink_class(cover)
+        ink = rgb(colours[mid if kind == "mid" else kind])
+        pairs = zip(rgb(colours["accent"]), rgb(colours["soft"]), strict=True)
+        patch = tuple(a * cover + b * (1 - cover) for a, b in pairs)
+        assert contrast(ink, patch) >= 4.5, cover
+
+
+@pytest.mark.parametrize("colours", [DAY, NIGHT], ids=["day", "night"])
+@pytest.mark.parametrize("ground", ["paper", "soft"])
+def test_all_inks_have_the_contrast_of_aa(colours: dict[str, str], ground: str) -> None:
+    for name in ("ink", "faint", "accent", "m1", "m2", "m3", "m4", "m5"):
+        assert contrast(rgb(colours[name]), rgb(colours[ground])) >= 4.5, name

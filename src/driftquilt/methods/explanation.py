@@ -14,7 +14,7 @@ from __future__ import annotations
 import html
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.search.base import Trial
+
+if TYPE_CHECKING:
+    from driftquilt.report.drawing import Drawing
 
 __all__ = ["FoldCurves", "ScoreAt", "SegmentUse", "Selection", "explain_folds", "percent"]
 
@@ -112,6 +115,15 @@ class Selection(Sequence[SegmentUse]):
         rows = [_flat(use) for use in self] or [_EMPTY]
         columns = {key: [row[key] for row in rows][: len(self)] for key in rows[0]}
         return nw.from_dict(columns, backend=backend).to_native()
+
+    def plot(self) -> Drawing:
+        """A picture for notebooks: each past segment as a patch, and its scores by epoch.
+
+        `.save("quilt.svg")` and `.save("quilt.png")` keep it; the latter takes the extra `report`.
+        """
+        from driftquilt.report.drawing import draw_selection  # noqa: PLC0415  # it stands above
+
+        return draw_selection(self)
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON knows it; names that are not text or numbers become text."""

@@ -1,0 +1,95 @@
+"""Decisions and replays become pages of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from driftquilt import __version__
+from driftquilt.decision.replay import COUNT, WINDOW
+from driftquilt.decision.replayed import PromotedModel, Replayed
+from driftquilt.decision.values import Decision
+from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
+from driftquilt.stream.events import SegmentSealed
+
+__all__ = ["page_of_decision", "page_of_replay"]
+
+Counts = Mapping[str, Mapping[int, float]]  # accuracy over COUNT rows, by method and last row
+
+
+def page_of_decision(decision: Decision, *, title: str = "", command: str = "") -> Page:
+    """A page with the one selection that was made."""
+    accuracies = {m.name: m.accuracy for m in decision.methods if m.accuracy is not None}
+    drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.correct)
+    return Page(
+        title or f"Retraining for {decision.current}",
+        decision.sentences(),
+        (drift,),
+        None,
+        tuple(ColumnNote(c.name, c.kind, c.missing, c.note) for c in decision.columns),
+        decision.warnings,
+        {"driftquilt": decision.version},
+        command,
+    )
+
+
+def page_of_replay(
+    replayed: Replayed, baselines: Counts | None = None, *, title: str = "", command: str = ""
+) -> Page:
+    """A page with a selection per segment; `baselines` is what the function of this name gives."""
+    whole = {count.row: count.value for count in replayed.accuracy if count.n_rows == COUNT}
+    counts = {"Quilt": whole, **(baselines or {})}
+    skipped = replayed.n_skipped
+    said = (f"{skipped:,} rows have no {replayed.label!r} and were skipped",) if skipped else ()
+    return Page(
+        title or f"Replay of {replayed.n_rows:,} rows",
+        _sentences(replayed),
+        tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
+        _rolling(counts, tuple(row for row in whole if row >= WINDOW)),
+        (),
+        said,
+        {"driftquilt": __version__},
+        command,
+    )
+
+
+def _sentences(replayed: Replayed) -> tuple[str, ...]:
+    share = replayed.n_right / max(replayed.n_rows, 1)
+    said = [
+        f"In {replayed.n_rows:,} rows {replayed.n_drifts} drifts were found, and a new model took "
+        f"over in {len(replayed.drifts)} segments.",
+        f"Each row was predicted before it was learned: {replayed.n_right:,} were right "
+        f"({100 * share:.1f} %).",
+    ]
+    if replayed.drifts:
+        last = replayed.drifts[-1]
+        kept = sum(use.kept for use in last.selection)
+        said.append(
+            f"The last model took over after row {last.row:,} and was trained on {kept} of "
+            f"{len(last.selection)} past segments."
+        )
+    return tuple(said)
+
+
+def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
+    """The segment's last model; accuracies are from its first model to its end."""
+    seals = (event.row for event in replayed.events if isinstance(event, SegmentSealed))
+    end = min((row for row in seals if row > drift.row), default=replayed.n_rows)
+    found = {
+        name: [value for row, value in count.items() if drift.since <= row - COUNT and row <= end]
+        for name, count in counts.items()
+    }
+    accuracies = {name: float(np.mean(values)) for name, values in found.items() if values}
+    return Drift(drift.selection, accuracies, drift.bounds, drift.row)
+
+
+def _rolling(counts: Counts, rows: tuple[int, ...]) -> AccuracyLines | None:
+    """Each method over the rows before, where all of them were counted."""
+    by_method = {name: tuple(_mean(count, row) for row in rows) for name, count in counts.items()}
+    return AccuracyLines(rows, by_method, WINDOW) if rows else None
+
+
+def _mean(count: Mapping[int, float], row: int) -> float | None:
+    values = [count[at] for at in range(row, row - WINDOW, -COUNT) if at in count]
+    return float(np.mean(values)) if len(values) == WINDOW // COUNT else None

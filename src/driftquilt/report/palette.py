@@ -1,0 +1,94 @@
+"""The colours of pictures and pages, by day and by night.
+
+Text reaches the contrast of WCAG AA (4.5) on everything it may stand on; `ink_class` says
+which of the two inks a patch needs, by how much of the accent covers it.
+
+>>> ink_class(0.1), ink_class(0.7), ink_class(1.0)
+('low', 'mid', 'full')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["DAY", "METHODS", "NIGHT", "ink_class", "picture_style", "variables"]
+
+DAY = {
+    "paper": "#ffffff",
+    "soft": "#f2f6f5",
+    "ink": "#16211f",
+    "faint": "#566461",
+    "line": "#dde5e3",
+    "edge": "#b9c6c3",
+    "accent": "#0b6e6e",
+    "full": "#ffffff",
+    "low": "#000000",
+    "m1": "#b94e12",
+    "m2": "#5450c8",
+    "m3": "#8a6400",
+    "m4": "#a8326e",
+    "m5": "#5b6663",
+}
+NIGHT = {
+    "paper": "#121617",
+    "soft": "#1a2021",
+    "ink": "#e7edeb",
+    "faint": "#9fadaa",
+    "line": "#2b3435",
+    "edge": "#4a5759",
+    "accent": "#3cc7c0",
+    "full": "#000000",
+    "low": "#ffffff",
+    "m1": "#f2945c",
+    "m2": "#a9a8ff",
+    "m3": "#dcb94b",
+    "m4": "#f08bb8",
+    "m5": "#a8b5b2",
+}
+#: The colours of methods, ours first.
+METHODS = ("accent", "m1", "m2", "m3", "m4", "m5")
+
+_MID, _FULL = 0.58, 0.85  # from where on the light, the dark accent needs the other ink
+
+
+def ink_class(cover: float) -> str:
+    """How a patch's text is inked, from how much the accent covers the patch."""
+    if cover >= _FULL:
+        return "full"
+    return "mid" if cover >= _MID else "low"
+
+
+def variables(colours: Mapping[str, str]) -> str:
+    """The colours as custom properties of a style sheet."""
+    return "".join(f"--{name}:{value};" for name, value in colours.items())
+
+
+def picture_style() -> str:
+    """The style sheet of every picture; dark only on a screen, never on paper."""
+    shape = (
+        ".dq{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
+        ".dq .small{font-size:11px}.dq .head{font-size:16px;font-weight:600}"
+        ".dq .middle{text-anchor:middle}.dq .end{text-anchor:end}"
+        ".dq .num{font-variant-numeric:tabular-nums;pointer-events:none}"
+        ".dq .stitch{fill:none;stroke-dasharray:3 3;pointer-events:none}"
+        ".dq polyline{fill:none;stroke-width:1.6;stroke-linejoin:round}"
+    )
+    night = f"@media screen and (prefers-color-scheme:dark){{{_inks(NIGHT)}}}"
+    return shape + _inks(DAY) + night
+
+
+def _inks(colours: Mapping[str, str]) -> str:
+    c, mid = colours, colours["full"] if colours is NIGHT else colours["low"]
+    marks = "".join(
+        f".dq .m{k}{{fill:{c[name]};stroke:{c['paper']}}}" for k, name in enumerate(METHODS)
+    )
+    return (
+        f"svg.dq{{background:{c['paper']}}}.dq text{{fill:{c['ink']}}}"
+        f".dq .faint{{fill:{c['faint']}}}.dq .cover{{fill:{c['accent']}}}"
+        f".dq .under{{fill:{c['soft']};stroke:{c['edge']}}}"
+        f".dq .stitch{{stroke:{c['paper']}}}.dq .grid{{stroke:{c['line']}}}"
+        f".dq .span{{stroke:{c['edge']}}}.dq text.low{{fill:{c['low']}}}"
+        f".dq text.mid{{fill:{mid}}}.dq text.full{{fill:{c['full']}}}"
+        f".dq .kept{{stroke:{c['accent']}}}.dq .dropped{{stroke:{c['edge']}}}"
+        f".dq .bound{{stroke:{c['ink']};stroke-dasharray:5 4}}{marks}"
+    )

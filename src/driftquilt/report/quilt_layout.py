@@ -1,0 +1,126 @@
+"""Where everything of a quilt stands: rows are drifts, columns past segments.
+
+Patches are as large as 2 to 60 columns and 1 to 60 rows allow, and square. Where there is no
+room for every label, every second or third is written; long names are cut, and whoever draws
+puts the full name into the title. All lengths are in pixels.
+
+>>> from driftquilt.core.selection import Rule
+>>> from driftquilt.methods.explanation import Selection
+>>> layout = lay_out([Drift(Selection((), (), (), Rule(), "June", 200), {"Quilt": 0.91})])
+>>> layout.cell, layout.accuracy_ticks[0], layout.accuracy_ticks[-1]
+(40, 0.9, 1.0)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from driftquilt.report.letters import short
+from driftquilt.report.page import Drift
+
+__all__ = ["Layout", "lay_out"]
+
+MOST_LETTERS = 14
+_LARGEST, _LARGEST_ON_PAGE, _SMALLEST = 40, 48, 10  # patches
+_PLOT, _LARGEST_PLOT = 230, 460
+_WIDE, _HIGH = 620, 1_000  # for all patches together
+_LETTER, _LINE = 6.8, 14  # of small text: width, and height with the space around it
+_HEAD, _RIGHT = 30, 26
+_PAGE = 1_060  # the width that a page has for a picture
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes and places; `columns` are the past segments of all drifts, in order of appearance."""
+
+    columns: dict[Hashable, int]
+    methods: tuple[str, ...]
+    n_rows: int
+    cell: int
+    left: float  # where patches begin
+    top: float
+    heads: float  # the line of the captions
+    tilted: bool  # labels of columns
+    accuracy_ticks: tuple[float, ...]
+    on_page: bool
+
+    @property
+    def bottom(self) -> float:
+        return self.top + self.cell * self.n_rows
+
+    @property
+    def patches_right(self) -> float:
+        return self.left + self.cell * len(self.columns)
+
+    @property
+    def plot_left(self) -> float:
+        return self.patches_right + (64 if self.tilted else 40)
+
+    @property
+    def plot_width(self) -> float:
+        if not self.on_page:
+            return _PLOT
+        return min(max(_PAGE - _RIGHT - self.plot_left, _PLOT), _LARGEST_PLOT)
+
+    @property
+    def width(self) -> float:
+        right = self.plot_left + self.plot_width if self.methods else self.patches_right
+        return max(right + _RIGHT + (40 if self.tilted and not self.methods else 0), 420)
+
+    @property
+    def gap(self) -> float:
+        """Between two patches."""
+        return 5 if self.cell >= 24 else 1.5 if self.cell < 16 else 3  # noqa: PLR2004
+
+    @property
+    def column_step(self) -> int:
+        """Every so many columns have their label."""
+        room = self.cell / math.sqrt(2) if self.tilted else self.cell
+        return math.ceil(_LINE / room) if self.tilted else 1
+
+    @property
+    def row_step(self) -> int:
+        return math.ceil(_LINE / self.cell)
+
+    def accuracy_x(self, value: float) -> float:
+        low, high = self.accuracy_ticks[0], self.accuracy_ticks[-1]
+        return self.plot_left + self.plot_width * (min(max(value, low), high) - low) / (high - low)
+
+
+def lay_out(drifts: Sequence[Drift], *, on_page: bool = False) -> Layout:
+    """The layout of these drifts; a page has more room, and its own title."""
+    columns = list(dict.fromkeys(name for drift in drifts for name in drift.selection.names))
+    methods = tuple(dict.fromkeys(name for drift in drifts for name in drift.accuracies))
+    cell = _cell(len(columns), len(drifts), _LARGEST_ON_PAGE if on_page else _LARGEST)
+    letters = max((len(short(name, MOST_LETTERS)) for name in columns), default=0)
+    tilted = letters * _LETTER > cell - 4
+    heads = 22 + (0 if on_page else _HEAD)
+    rows = max((len(short(drift.name, MOST_LETTERS)) for drift in drifts), default=0)
+    return Layout(
+        {name: k for k, name in enumerate(columns)},
+        methods,
+        len(drifts),
+        cell,
+        left=28 + max(rows * 7.4, 46),
+        top=heads + (22 + letters * _LETTER * 0.75 if tilted else 28),
+        heads=heads,
+        tilted=tilted,
+        accuracy_ticks=_ticks([value for drift in drifts for value in drift.accuracies.values()]),
+        on_page=on_page,
+    )
+
+
+def _cell(n_columns: int, n_rows: int, largest: int) -> int:
+    fits = min(_WIDE / max(n_columns, 1), _HIGH / max(n_rows, 1))
+    return int(min(max(fits, _SMALLEST), largest))
+
+
+def _ticks(values: Sequence[float]) -> tuple[float, ...]:
+    """Round accuracies up to 1 that enclose all that can be drawn."""
+    worst = min((value for value in values if value == value), default=0.0)  # noqa: PLR0124
+    worst = min(max(worst, 0.0), 0.95)
+    step = next(s for s, low in ((0.02, 0.9), (0.05, 0.75), (0.1, 0.5), (0.2, 0.0)) if worst >= low)
+    n_steps = math.ceil(round((1 - worst) / step, 9))
+    return tuple(round(1 - step * k, 2) for k in range(n_steps, -1, -1))

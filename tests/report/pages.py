@@ -1,0 +1,92 @@
+"""Pages of real values, made once: Quilt and others on a short stream of sine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from driftquilt.datasets.synthetic import sine
+from driftquilt.experiments.compare import compare
+from driftquilt.methods.base import Method
+from driftquilt.methods.naive import CurrentSegment, FullData
+from driftquilt.methods.quilt import Quilt
+from driftquilt.report.from_comparison import drifts_of
+from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
+from driftquilt.search.shared import Shared
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\x00 {{ 7 * 7 }} <b>bold</b>"
+
+
+@cache
+def drifts() -> tuple[Drift, ...]:
+    """Five drifts with none to four past segments, two folds each."""
+    quilt = Quilt(n_folds=2, max_epochs=12, search=Shared((0.25, 0.5, 1.0)))
+    methods: dict[str, Method] = {
+        "Quilt": quilt,
+        "all data": FullData(max_epochs=12),
+        "current only": CurrentSegment(max_epochs=12),
+    }
+    return tuple(drifts_of(compare(sine(5, 300), methods)))
+
+
+def full_page() -> Page:
+    """Everything that a page can have."""
+    made = []
+    for number, drift in enumerate(drifts()):
+        correct = {str(name): 0.5 + 0.1 * k for k, name in enumerate(drift.selection.names)}
+        made.append(replace(drift, row=300 * number + 30, correct=correct))
+    rows = tuple(range(100, 1600, 100))
+    lines = {"Quilt": tuple(0.9 for _ in rows), "all data": (None, *(0.6 for _ in rows[1:]))}
+    return Page(
+        "Which months still speak for today",
+        ("Of four months two were kept.", "The others would have led the model astray."),
+        tuple(made),
+        AccuracyLines(rows, lines, 100),
+        (ColumnNote("age", "number", 0.02), ColumnNote("plan", "category", 0.3, "12 values")),
+        ("A third of plan is missing.",),
+        {"driftquilt": "0.1.0"},
+        "driftquilt report churn.csv --label churned",
+    )
+
+
+def renamed(drift: Drift, names: Sequence[str], current: str) -> Drift:
+    """The same scores under other names; more names than segments repeat the scores."""
+    old = drift.selection
+    where = [k % len(old.names) for k in range(len(names))]
+    folds = tuple(
+        replace(
+            fold,
+            selected=fold.selected[:, where],
+            disparity=fold.disparity[:, where],
+            gain=fold.gain[:, where],
+        )
+        for fold in old.folds
+    )
+    n_rows = tuple(old.n_rows[k] for k in where)
+    selection = replace(old, names=tuple(names), n_rows=n_rows, folds=folds, current=current)
+    return replace(drift, selection=selection)
+
+
+def large_page(n_drifts: int, n_segments: int) -> Page:
+    """So many drifts, each with so many past segments, with long names."""
+    names = [f"the segment of week {k}" for k in range(n_segments)]
+    last = drifts()[-1]
+    made = tuple(renamed(last, names, f"the present {k}") for k in range(n_drifts))
+    return Page("Large", (), made)
+
+
+def hostile_page() -> Page:
+    """A page on which every text tries to be something else."""
+    names = [f"{k} {HOSTILE}" for k in range(4)]
+    drift = renamed(drifts()[-1], names, f"now {HOSTILE}")
+    drift = replace(
+        drift,
+        accuracies={f"m {HOSTILE}": 0.9, f"n {HOSTILE}": 0.5},
+        correct=dict.fromkeys(names, 0.5),
+    )
+    lines = AccuracyLines((1, 2), {HOSTILE: (0.5, 0.6)}, 10)
+    note = ColumnNote(HOSTILE, HOSTILE, 0.5, HOSTILE)
+    texts = (HOSTILE, HOSTILE)
+    versions = {HOSTILE: HOSTILE}
+    return Page(HOSTILE, texts, (drift, drift), lines, (note,), texts, versions, HOSTILE)

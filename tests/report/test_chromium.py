@@ -1,0 +1,259 @@
+"""The report in a browser: what it does under the pointer, the keyboard and the printer.
+
+It takes Chromium, which Debian installs with `apt install chromium`.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, sync_playwright
+from playwright.sync_api import Page as Tab
+from pypdf import PdfReader
+
+from driftquilt.report.html import write_report
+from driftquilt.report.page import Page
+from tests.report.pages import HOSTILE, drifts, full_page, hostile_page, large_page
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.fail("these tests need the browser Chromium; install it with: apt install chromium")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and what the browser had to complain about."""
+
+    tab: Tab
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def tip(self) -> Locator:
+        return self.tab.locator("#tip")
+
+    def patch(self, drift: int, segment: int) -> Locator:
+        return self.tab.locator(f'[data-drift="{drift}"] [data-segment="{segment}"]')
+
+    def shown_drifts(self) -> list[int]:
+        parts = self.tab.locator("section.drift").all()
+        return [k for k, part in enumerate(parts) if part.is_visible()]
+
+
+def visit(browser: Browser, path: Path, **options: Any) -> Visit:
+    tab = browser.new_context(offline=True, **options).new_page()
+    tab.set_default_timeout(10_000)
+    seen = Visit(tab)
+    tab.on("console", lambda message: seen.complaints.append(message.text))
+    tab.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    tab.on("requestfailed", lambda request: seen.complaints.append(request.url))
+    tab.on("request", lambda r: None if r.url == path.as_uri() else seen.complaints.append(r.url))
+    tab.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
+    tab.goto(path.as_uri())
+    return seen
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reports")
+    write_report(full_page(), folder / "full.html")
+    write_report(hostile_page(), folder / "hostile.html")
+    write_report(Page("First", (), drifts()[:1]), folder / "first.html")
+    write_report(Page("Nothing", (), ()), folder / "nothing.html")
+    write_report(large_page(60, 20), folder / "sixty.html")
+    return folder
+
+
+@pytest.fixture
+def full(browser: Browser, folder: Path) -> Iterator[Visit]:
+    seen = visit(browser, folder / "full.html")
+    yield seen
+    assert seen.complaints == []
+    seen.tab.context.close()
+
+
+def test_a_complaint_would_be_seen(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "broken.html"
+    page.write_text("<img src='http://localhost/x.png'><script>nonsense()</script>")
+    assert len(visit(browser, page).complaints) >= 2
+
+
+@pytest.mark.parametrize("name", ["full", "hostile", "first", "nothing", "sixty"])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
+def test_it_opens_without_a_complaint_and_never_scrolls_sideways(
+    browser: Browser, folder: Path, name: str, width: int, scheme: str
+) -> None:
+    size = {"width": width, "height": 800}
+    seen = visit(browser, folder / f"{name}.html", viewport=size, color_scheme=scheme)
+    assert seen.tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert seen.complaints == []
+    seen.tab.context.close()
+
+
+def test_the_last_drift_is_chosen_and_its_lines_are_drawn(full: Visit) -> None:
+    assert full.shown_drifts() == [4]
+    assert full.tab.locator("#score-chart .scatterlayer .trace").count() == 2 * 4
+    assert full.tab.locator("#accuracy-chart .scatterlayer .trace").count() == 2
+    assert (
+        full.tab.locator("#score-chart .annotation-text").all_text_contents()[-1].startswith("bou")
+    )
+
+
+def test_pointing_at_a_patch_tells_its_numbers(full: Visit) -> None:
+    use = drifts()[3].uses[1]
+    full.patch(3, 1).hover()
+    told = full.tip.inner_text()
+    assert full.tip.is_visible()
+    assert f"{use.name}" in told
+    assert f"{use.disparity.best:.3f}" in told
+    full.tab.mouse.move(1, 1)
+    assert full.tip.is_hidden()
+
+
+def test_the_keyboard_reaches_patches_and_enter_chooses_the_drift(full: Visit) -> None:
+    full.tab.locator("svg.live [tabindex='0']").focus()
+    for key in ("ArrowRight", "ArrowUp", "ArrowRight"):
+        full.tab.keyboard.press(key)
+    held = "document.activeElement.closest('.row').dataset.drift"
+    assert full.tab.evaluate(held) == "3"
+    assert full.tip.is_visible()
+    assert full.shown_drifts() == [4]
+    full.tab.keyboard.press("Enter")
+    assert full.shown_drifts() == [3]
+    assert full.tab.locator("#drift-choice").input_value() == "3"
+    assert full.tab.locator('[aria-pressed="true"]').count() == 1 + 3
+    full.tab.keyboard.press("Escape")
+    assert full.tip.is_hidden()
+    assert full.tab.locator("svg.live [tabindex='0']").count() == 1
+
+
+def test_a_click_on_a_patch_or_a_name_chooses_the_drift(full: Visit) -> None:
+    full.patch(2, 0).click()
+    assert full.shown_drifts() == [2]
+    assert full.tab.locator(".row.chosen").get_attribute("data-drift") == "2"
+    full.tab.locator('[data-drift="0"] .name').click()
+    assert full.shown_drifts() == [0]
+    assert full.tab.locator("#scores").is_hidden()
+    full.tab.select_option("#drift-choice", "4")
+    assert full.shown_drifts() == [4]
+    assert full.tab.locator("#scores").is_visible()
+
+
+def test_the_fold_can_be_chosen(full: Visit) -> None:
+    bounds = [fold.disparity_max for fold in drifts()[4].selection.folds]
+    for number, bound in enumerate(bounds):
+        full.tab.select_option("#fold-choice", str(number))
+        words = full.tab.locator("#score-chart .annotation-text").all_text_contents()
+        assert words[-1] == f"bound {bound:.3f}"
+
+
+def test_the_switch_colours_patches_by_disparity(full: Visit) -> None:
+    use = drifts()[4].uses[0]
+    strength = "part => getComputedStyle(part).fillOpacity"
+    cover = full.patch(4, 0).locator(".cover")
+    before = float(cover.evaluate(strength))
+    full.tab.emulate_media(reduced_motion="reduce")
+    full.tab.get_by_label("disparity", exact=True).check(force=True)
+    after = float(cover.evaluate(strength))
+    assert after == pytest.approx(max(1 - use.disparity.best / 2, 0), abs=0.006)
+    assert full.patch(4, 0).locator(".by-far").is_visible()
+    full.tab.get_by_label("share of epochs").check(force=True)
+    assert float(cover.evaluate(strength)) == before
+
+
+def column(table: Locator, number: int) -> list[float]:
+    cells = table.locator(f"tbody tr > :nth-child({number})").all()
+    return [float(cell.get_attribute("data-v") or "nan") for cell in cells]
+
+
+@pytest.mark.parametrize("how", ["click", "keyboard"])
+def test_a_table_is_sorted_and_says_so(full: Visit, how: str) -> None:
+    table = full.tab.locator("section.drift:not([hidden]) table.sortable")
+    button = table.get_by_role("button", name="Disparity")
+
+    def press() -> None:
+        if how == "click":
+            button.click()
+        else:
+            button.press("Enter")
+
+    whole = column(table, 4)
+    press()
+    assert column(table, 4) == sorted(whole)
+    heads = table.locator("th[aria-sort]").evaluate_all("all => all.map((th) => th.ariaSort)")
+    assert heads == ["none", "none", "none", "ascending", "none", "none", "none"]
+    press()
+    assert column(table, 4) == sorted(whole, reverse=True)
+    assert table.locator('th[aria-sort="descending"]').inner_text().startswith("Disparity")
+
+
+def test_colours_follow_the_reader_and_so_do_the_lines(full: Visit) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    line = "document.querySelector('#accuracy-chart .js-line').style.stroke"
+    assert full.tab.evaluate(ground) == "rgb(255, 255, 255)"
+    by_day = full.tab.evaluate(line)
+    full.tab.emulate_media(color_scheme="dark")
+    assert full.tab.evaluate(ground) == "rgb(18, 22, 23)"
+    full.tab.wait_for_function(f"{line} !== '{by_day}'")
+
+
+def test_on_paper_every_drift_is_there_and_no_button(full: Visit) -> None:
+    text = " ".join(
+        page.extract_text() for page in PdfReader(io.BytesIO(full.tab.pdf(format="A4"))).pages
+    )
+    plain = "".join(text.split())
+    for drift in drifts():
+        assert f"Trainedfor{drift.name}" in plain
+        for use in drift.uses:
+            assert "".join(use.sentence().split()) in plain
+    assert "Colourpatchesby" not in plain
+    full.tab.emulate_media(media="print")
+    assert full.tab.locator("#switch").is_hidden()
+    assert full.tab.locator("select").first.is_hidden()
+
+
+def test_after_printing_the_page_is_as_before(browser: Browser, folder: Path) -> None:
+    seen = visit(browser, folder / "full.html", color_scheme="dark")
+    width = "document.querySelector('#accuracy-chart .main-svg').getBoundingClientRect().width"
+    before = seen.tab.evaluate(width)
+    seen.tab.pdf(format="A4")
+    seen.tab.wait_for_function("!document.documentElement.classList.contains('by-day')")
+    assert seen.tab.evaluate(width) == before
+    assert seen.shown_drifts() == [4]
+    assert seen.complaints == []
+
+
+def test_hostile_names_are_shown_as_they_are(browser: Browser, folder: Path) -> None:
+    seen = visit(browser, folder / "hostile.html")
+    name = HOSTILE.replace("\x00", " ")
+    assert seen.tab.locator("h1").inner_text() == " ".join(name.split())
+    seen.patch(1, 0).hover()
+    assert name[:20] in seen.tip.inner_text()
+    assert seen.tab.locator("img, b:has-text('bold')").count() == 0
+    legend = seen.tab.locator("#accuracy-chart .legendtext").first.text_content() or ""
+    assert legend.startswith("</script><img")
+    seen.tab.get_by_role("button", name="Gain").first.click()
+    assert seen.complaints == []
+
+
+def test_sixty_drifts_can_be_walked_through(browser: Browser, folder: Path) -> None:
+    seen = visit(browser, folder / "sixty.html")
+    assert seen.tab.locator(".row").count() == 60
+    seen.tab.locator("svg.live [tabindex='0']").focus()
+    for _ in range(59):
+        seen.tab.keyboard.press("ArrowUp")
+    seen.tab.keyboard.press(" ")
+    assert seen.shown_drifts() == [0]
+    assert seen.complaints == []

@@ -1,0 +1,193 @@
+"""The report as a file: whole, self-contained, and deaf to what the data would like to be."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftquilt.errors import InputError, MissingExtraError
+from driftquilt.report.html import render, write_report
+from driftquilt.report.html_lines import script_data
+from driftquilt.report.page import Page
+from tests.report.pages import HOSTILE, drifts, full_page, hostile_page, large_page
+
+
+class Reader(HTMLParser):
+    """Collects the tags with their attributes, and the text outside of scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] not in ("script", "style"):
+            self.words.append(data)
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.tags)
+
+
+@pytest.fixture(scope="module")
+def read() -> Reader:
+    return Reader(render(full_page()))
+
+
+def test_everything_of_the_page_is_told(read: Reader) -> None:
+    page, text = full_page(), " ".join(read.words)
+    told = [page.title, *page.sentences, *page.warnings, page.command, "12 values", "0.1.0"]
+    told += [use.sentence() for drift in page.drifts for use in drift.uses]
+    told += [f"{value:.3f}" for drift in page.drifts for value in drift.accuracies.values()]
+    assert [words for words in told if words not in text] == []
+
+
+def test_each_drift_has_its_segments_and_its_search(read: Reader) -> None:
+    page = full_page()
+    n_past = sum(len(drift.selection) for drift in page.drifts)
+    n_bounds = sum(len(drift.bounds) for drift in page.drifts)
+    assert sum(attrs.get("class") == "why" for _, attrs in read.tags) == n_past + 2
+    assert sum(attrs.get("class") == "won" for _, attrs in read.tags) == 2 * len(page.drifts)
+    tables = 1 + 1 + sum(bool(drift.uses) + 2 for drift in page.drifts)
+    assert read.count("table") == tables
+    assert read.count("tr") == n_past + n_bounds + len(page.drifts) + 2 + 1 + tables
+
+
+def test_headings_come_in_order(read: Reader) -> None:
+    levels = [int(tag[1]) for tag, _ in read.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_every_control_has_a_name_and_every_reference_a_target(read: Reader) -> None:
+    ids = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for key in ("aria-labelledby", "for"):
+        assert {attrs[key] for _, attrs in read.tags if key in attrs} <= set(ids)
+    assert next(attrs for tag, attrs in read.tags if tag == "html")["lang"] == "en"
+    buttons = [attrs for _, attrs in read.tags if attrs.get("role") == "button"]
+    assert all(attrs["aria-label"] for attrs in buttons)
+
+
+def test_the_page_asks_nothing_of_the_net(read: Reader) -> None:
+    assert not [tag for tag, attrs in read.tags if "src" in attrs or tag in ("link", "img")]
+    assert {attrs["href"] for _, attrs in read.tags if "href" in attrs} == {"#quilt-heading"}
+    policy = next(attrs["content"] for _, attrs in read.tags if "http-equiv" in attrs) or ""
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+
+
+def test_hostile_names_stay_text() -> None:
+    text = render(hostile_page())
+    read = Reader(text)
+    assert read.count("script") == 3
+    assert not read.count("img")
+    assert not read.count("b") or "<b>bold" not in text
+    assert "49" not in [word.strip() for word in read.words]
+    words = " ".join(read.words)
+    assert HOSTILE.replace("\x00", " ") in words
+    assert "\x00" not in text
+    embedded = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
+    assert embedded is not None
+    assert json.loads(embedded[1])["drifts"][0]["name"] == f"now {HOSTILE}".replace("\x00", " ")
+
+
+def test_a_page_without_drifts_says_so() -> None:
+    words = " ".join(Reader(render(Page("Nothing", (), ()))).words)
+    assert "There was no drift yet" in words
+
+
+def test_one_drift_without_a_past_is_a_page_without_lines() -> None:
+    page = Page("First", (), drifts()[:1])
+    words = " ".join(Reader(render(page)).words)
+    assert "There was no past segment" in words
+    assert "Accuracy over time" not in words
+    assert script_data(page)["drifts"][0]["folds"] == []
+
+
+def test_lines_come_from_the_drifts_where_there_is_no_stream() -> None:
+    lines = script_data(replace(full_page(), accuracy=None))["accuracy"]
+    assert lines["over"] == "drift"
+    assert lines["lines"]["Quilt"] == [round(d.accuracies["Quilt"], 6) for d in drifts()]
+
+
+def test_the_lines_of_a_short_training_are_whole_and_true_to_a_thousandth() -> None:
+    drift = full_page().drifts[-1]
+    for fold, told in zip(
+        drift.selection.folds, script_data(full_page())["drifts"][-1]["folds"], strict=True
+    ):
+        assert told["epochs"] == list(range(1, len(fold.validation_loss) + 1))
+        unit = told["disparity"]["unit"]
+        for s, line in enumerate(told["disparity"]["lines"]):
+            assert [value * unit for value in line] == pytest.approx(
+                fold.disparity[:, s].tolist(), abs=unit
+            )
+
+
+def test_scores_that_are_no_numbers_are_gaps() -> None:
+    drift = drifts()[-1]
+    folds = tuple(
+        replace(fold, gain=fold.gain * float("nan"), disparity=fold.disparity * float("inf"))
+        for fold in drift.selection.folds
+    )
+    broken = replace(drift, selection=replace(drift.selection, folds=folds), accuracies={"a": 0.5})
+    page = Page("Broken", (), (broken, broken))
+    assert "\N{EN DASH}" in render(page)
+    told = script_data(page)["drifts"][0]["folds"][0]
+    assert {value for line in told["gain"]["lines"] for value in line} == {None}
+
+
+def test_sixty_drifts_with_sixty_segments_are_soon_written_and_not_too_large(
+    tmp_path: Path,
+) -> None:
+    page = large_page(60, 60)
+    began = time.process_time()
+    path = write_report(page, tmp_path / "large.html")
+    assert time.process_time() - began < 10
+    assert path.stat().st_size < 12e6
+
+
+def test_a_report_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("the one before")
+    broken = replace(full_page(), versions=None)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        write_report(replace(broken, drifts=(None,)), path)  # type: ignore[arg-type]
+    assert path.read_text() == "the one before"
+    assert write_report(full_page(), path) == path
+    assert path.read_text().endswith("</html>")
+    assert [other.name for other in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_folder_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no folder"):
+        write_report(Page("", (), ()), tmp_path / "no" / "report.html")
+
+
+@pytest.mark.parametrize("package", ["jinja2", "plotly"])
+def test_without_the_extra_it_is_a_sentence_with_the_command(
+    package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ImportError(name)
+        return whole(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    told = rf"{package} is not installed; run: pip install 'driftquilt\[report\]'"
+    with pytest.raises(MissingExtraError, match=told):
+        write_report(full_page(), tmp_path / "report.html")
