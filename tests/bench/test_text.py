@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from driftquilt.bench.run import Bench
-from driftquilt.bench.text import to_json, to_markdown, write_bench
+from driftquilt.bench.text import to_document, to_markdown, write_bench
 from tests.bench.values import BENCH, MACHINE
 
 
@@ -25,7 +25,7 @@ def tables(markdown: str) -> dict[str, list[list[str]]]:
 
 
 def test_json_holds_every_value_and_ratio() -> None:
-    read = json.loads(to_json(BENCH))
+    read = to_document(BENCH)
     assert read["machine"]["cpu"] == "a | b"
     assert read["notes"] == ["weather is left out"]
     assert len(read["drift"]) == len(BENCH.drift)
@@ -55,7 +55,7 @@ def test_markdown_has_a_table_per_part_and_the_notes() -> None:
 def test_parts_that_were_not_measured_have_no_table() -> None:
     only = Bench(MACHINE, startup=BENCH.startup)
     assert list(tables(to_markdown(only))) == ["Start-up of a fresh process"]
-    assert json.loads(to_json(only))["ratios"]["drift"] == {}
+    assert to_document(only)["ratios"]["drift"] == {}
 
 
 def test_without_torch_its_columns_are_left_out() -> None:
@@ -66,5 +66,7 @@ def test_without_torch_its_columns_are_left_out() -> None:
 
 def test_both_files_are_written(tmp_path: Path) -> None:
     write_bench(BENCH, tmp_path)
-    assert (tmp_path / "bench.json").read_text(encoding="utf-8") == to_json(BENCH)
+    assert json.loads((tmp_path / "bench.json").read_text(encoding="utf-8")) == json.loads(
+        json.dumps(to_document(BENCH))
+    )
     assert (tmp_path / "bench.md").read_text(encoding="utf-8") == to_markdown(BENCH)

@@ -32,7 +32,7 @@ class Reproduce:
     def __init__(self, dataset: str, out: Path, n_seeds: int) -> None:
         self.mark = uuid4().hex
         self.path = out / "results.jsonl"
-        code = "from driftquilt.cli import run; run()"
+        code = "from driftquilt.cli.app import main; main()"
         options = [f"--datasets={dataset}", f"--methods={','.join(METHODS)}", "--jobs=2"]
         options += [f"--seeds={n_seeds}", f"--out={out}"]
         self.process = subprocess.Popen(

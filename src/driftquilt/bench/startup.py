@@ -25,7 +25,7 @@ QuiltClassifier(random_state=0).fit(X[:, :5], y, segments=np.repeat([0, 1, 2], 4
 STARTS: dict[str, tuple[str, ...]] = {
     "python alone": ("pass",),
     "import driftquilt": ("import driftquilt",),
-    "driftquilt --help": ("from driftquilt.cli import run; run()", "--help"),
+    "driftquilt --help": ("from driftquilt.cli.app import main; main()", "--help"),
     "first fit, 120 rows": (_FIT,),
 }
 

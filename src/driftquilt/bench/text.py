@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from driftquilt.bench.drift import TORCH
 from driftquilt.bench.machine import Machine
@@ -19,16 +20,17 @@ from driftquilt.bench.ratios import (
 )
 from driftquilt.bench.run import Bench
 
-__all__ = ["to_json", "to_markdown", "write_bench"]
+__all__ = ["to_document", "to_markdown", "write_bench"]
 
 
 def write_bench(bench: Bench, out: Path) -> None:
     """`bench.json` and `bench.md` in a folder that is there."""
-    (out / "bench.json").write_text(to_json(bench), encoding="utf-8")
+    text = json.dumps(to_document(bench), indent=2, ensure_ascii=False) + "\n"
+    (out / "bench.json").write_text(text, encoding="utf-8")
     (out / "bench.md").write_text(to_markdown(bench), encoding="utf-8")
 
 
-def to_json(bench: Bench) -> str:
+def to_document(bench: Bench) -> dict[str, Any]:
     """All values as they were measured, and the ratios beside them."""
     ratios = torch_ratios(bench.drift)
     whole = asdict(bench)
@@ -47,7 +49,7 @@ def to_json(bench: Bench) -> str:
         ],
         "online": online_ratios(bench.online),
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return whole
 
 
 def to_markdown(bench: Bench) -> str:

@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from tests.test_cli import run
+from tests.cli.test_app import run
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from driftquilt.cli import run
 from driftquilt.datasets import names
 from driftquilt.experiments.results import read_results
+from tests.cli.conftest import Drive
 from tests.small_streams import write_shop, write_sine
-
-
-class Outcome(NamedTuple):
-    """What a command left on the screen."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-Drive = Callable[..., Outcome]
-
-
-@pytest.fixture
-def drive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Drive:
-    """Runs a command in an empty folder, on a screen of 80 columns."""
-    monkeypatch.chdir(tmp_path)
-    for name, value in {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}.items():
-        monkeypatch.setenv(name, value)
-
-    def command(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["driftquilt", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            run()
-        out, err = capfd.readouterr()
-        return Outcome(int(ended.value.code or 0), out, err)
-
-    return command
 
 
 def test_reproduce_ends_in_results_and_tables(drive: Drive, tmp_path: Path) -> None:

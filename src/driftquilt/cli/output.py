@@ -1,0 +1,66 @@
+"""What the commands share: one JSON document for machines, progress on standard error.
+
+The documents are described in docs/schemas, one schema per command.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from driftquilt import __version__
+
+__all__ = ["AsJson", "command_line", "print_json", "progress_bar", "split"]
+
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
+]
+
+
+def print_json(command: str, document: Mapping[str, Any]) -> None:
+    """The document, with the command and the version first; numbers that JSON lacks are null."""
+    whole = {"command": command, "version": __version__, **document}
+    typer.echo(json.dumps(_plain(whole), allow_nan=False, default=str))
+
+
+def progress_bar() -> Progress:
+    """A bar on standard error with a description, how far it is and the time left.
+
+    It is for people: where standard error is a file or a pipe there is none.
+    """
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def command_line() -> str:
+    """What was typed."""
+    return shlex.join(["driftquilt", *sys.argv[1:]])
+
+
+def split(names: str | None) -> list[str] | None:
+    """Names by comma."""
+    return [name.strip() for name in names.split(",") if name.strip()] if names else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

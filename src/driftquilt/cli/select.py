@@ -1,0 +1,227 @@
+"""`driftquilt select`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from driftquilt.cli.data import DataFiles, reading
+from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar, split
+from driftquilt.cli.page import write_page
+from driftquilt.errors import InputError
+
+if TYPE_CHECKING:
+    from driftquilt.decision.values import Decision, Method
+
+__all__ = ["select"]
+
+
+def select(
+    data: DataFiles,
+    label: Annotated[str, typer.Option(help="Column with the class to predict.")],
+    segment_by: Annotated[
+        str | None, typer.Option(help="Column with the segment, such as the month.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(help="Column with a date or time; cut into spans of --every.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(help="Length of a span: 30d, 12h, 15min, 1w, 1mo, 1q, 1y.")
+    ] = None,
+    detector: Annotated[
+        str, typer.Option(help="What cuts the rows where no column does; see the docs.")
+    ] = "adwin",
+    current: Annotated[
+        str | None, typer.Option(help="Segment to train for; default: the last.")
+    ] = None,
+    holdout: Annotated[
+        float, typer.Option(help="Share of the current segment kept to measure with.", min=0, max=1)
+    ] = 0.3,
+    drop: Annotated[
+        str | None, typer.Option(help="Columns not to learn from, by comma, such as an id.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    out: Annotated[
+        Path, typer.Option(help="Folder for model, rows, reasons and report.", file_okay=False)
+    ] = Path("select-out"),
+    as_json: AsJson = False,
+) -> None:
+    """Decide which past segments to train on: a table, the model, and a report to look at.
+
+    Three models are trained and asked about rows of the current segment that none has seen: on
+    the past that agrees with the present (Quilt), on all data, on the current segment only.
+    Rows stand in order of time. Without --segment-by or --time a drift detector cuts them.
+
+    Example: driftquilt select history.csv --label churned --segment-by month --out churn
+
+    Example: driftquilt select 'log-*.parquet' --label fraud --time ts --every 30d
+    """
+    _check_options(segment_by, time, every)
+    named = [label, segment_by, time, *(split(drop) or [])]
+    with reading(data, needed=named) as rows:
+        cut = _cut(rows.table, _How(label, segment_by, time, every, detector, seed))
+        decision = _decide(cut, label, current, holdout, seed, [*(split(drop) or []), *cut.drop])
+        notes = (*rows.notes, *cut.notes)
+        files = _write(decision, cut, out, notes)
+    if as_json:
+        print_json("select", _document(decision, files, notes))
+        return
+    console = Console()
+    console.print(_segments(decision))
+    console.print(_methods(decision))
+    for sentence in decision.sentences():
+        console.print(sentence)
+    for note in (*notes, *decision.warnings):
+        console.print(f"Note: {note}")
+    for path in files.values():
+        typer.echo(path)
+
+
+class _How(NamedTuple):
+    """How to cut."""
+
+    label: str
+    segment_by: str | None
+    time: str | None
+    every: str | None
+    detector: str
+    seed: int
+
+
+class _Cut(NamedTuple):
+    """The table in order, the segment of each row, and the column it came from."""
+
+    table: Any
+    segments: Any
+    drop: list[str]
+    notes: list[str]
+
+
+def _check_options(segment_by: str | None, time: str | None, every: str | None) -> None:
+    if segment_by and time:
+        raise InputError(
+            f"got --segment-by {segment_by} and --time {time}; give one of them, or none to let a "
+            "detector cut the rows"
+        )
+    if bool(time) != bool(every):
+        raise InputError("--time and --every belong together, as in --time ts --every 30d")
+
+
+def _cut(table: Any, how: _How) -> _Cut:
+    from driftquilt.decision.cutting import (  # noqa: PLC0415
+        by_column,
+        by_detector,
+        by_time,
+        sort_by_time,
+    )
+
+    if how.segment_by:
+        return _Cut(table, by_column(table, how.segment_by), [how.segment_by], [])
+    if how.time and how.every:
+        ordered = sort_by_time(table, how.time)
+        sorted_ = f"the rows were not in order of {how.time!r} and have been sorted"
+        notes = [] if ordered is table else [sorted_]
+        return _Cut(ordered, by_time(ordered, how.time, how.every), [how.time], notes)
+    with progress_bar() as bar:
+        task = bar.add_task("Looking for drifts", total=table.num_rows)
+
+        def watch(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        segments = by_detector(table, how.label, how.detector, seed=how.seed, watch=watch)
+    return _Cut(table, segments, [], [])
+
+
+def _decide(
+    cut: _Cut, label: str, current: str | None, holdout: float, seed: int, drop: list[str]
+) -> Decision:
+    from driftquilt.decision.decide import decide  # noqa: PLC0415
+
+    with progress_bar() as bar:
+        task = bar.add_task("Deciding", total=None)
+
+        def watch(step: str, done: int, total: int) -> None:
+            bar.update(task, description=step.capitalize(), completed=done, total=total)
+
+        return decide(
+            cut.table,
+            label,
+            cut.segments,
+            current=current,
+            holdout=holdout,
+            seed=seed,
+            drop=drop,
+            watch=watch,
+        )
+
+
+def _write(decision: Decision, cut: _Cut, out: Path, notes: tuple[str, ...]) -> dict[str, str]:
+    from driftquilt.decision.folder import MODEL, ROWS, WHY, write_decision  # noqa: PLC0415
+    from driftquilt.report.from_decision import page_of_decision  # noqa: PLC0415
+
+    with progress_bar() as bar:
+        bar.add_task("Writing", total=None)
+        folder = write_decision(decision, cut.table, cut.segments, out)
+        page = page_of_decision(decision, command=command_line())
+        page = replace(page, warnings=(*notes, *page.warnings))
+        report = write_page(page, folder / "report.html")
+    files = {"model": MODEL, "rows": ROWS, "reasons": WHY}
+    return {kind: str(folder / name) for kind, name in files.items()} | report
+
+
+def _document(decision: Decision, files: dict[str, str], notes: tuple[str, ...]) -> dict[str, Any]:
+    """What is in selection.json, but for the curves of every epoch."""
+    told = decision.to_json()
+    keys = (
+        "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
+        "sentences", "past", "methods", "columns", "warnings",
+    )  # fmt: skip
+    return {key: told[key] for key in keys} | {"notes": list(notes), "files": files}
+
+
+def _segments(decision: Decision) -> Table:
+    from driftquilt.methods.explanation import percent  # noqa: PLC0415
+
+    table = Table(title=f"Past segments, for {decision.current}", title_justify="left")
+    for name in ("segment", "rows", "right", "disparity", "gain", "epochs", ""):
+        table.add_column(name, justify="left" if name in ("segment", "") else "right")
+    bound = decision.model.disparity_max_ if decision.model is not None else 0.0
+    for line in decision.past():
+        right = "" if line["correct"] is None else f"{line['correct']:.0%}"
+        numbers = (f"{line['disparity']:.2f}", f"{line['gain']:+.3f}", percent(line["share"]))
+        style = None if line["kept"] else "dim"
+        fate = _fate(line, bound)
+        table.add_row(str(line["segment"]), f"{line['rows']:,}", right, *numbers, fate, style=style)
+    return table
+
+
+def _fate(line: dict[str, Any], bound: float) -> str:
+    if line["kept"]:
+        return "kept"
+    if line["disparity"] >= bound:
+        return f"dropped: too far from today (bound {bound:.2f})"
+    return "dropped: points away from today"
+
+
+def _methods(decision: Decision) -> Table:
+    title = f"Accuracy on {decision.n_held_out:,} rows that no model has seen"
+    table = Table(title=title, title_justify="left")
+    for name in ("trained on", "validation", "held out", "95 % interval", "Quilt is"):
+        table.add_column(name, justify="left" if name in ("trained on", "Quilt is") else "right")
+    for method in decision.methods:
+        table.add_row(*_method_cells(method))
+    return table
+
+
+def _method_cells(method: Method) -> tuple[str, ...]:
+    validation = f"{method.validation:.3f}"
+    if method.accuracy is None:
+        return method.name, validation, "", "", ""
+    low, high = method.interval
+    verdict = "" if method.name == "Quilt" else method.verdict
+    return method.name, validation, f"{method.accuracy:.3f}", f"{low:.3f} to {high:.3f}", verdict

@@ -1,0 +1,124 @@
+"""The command line as a user types it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import driftquilt
+from tests.cli.conftest import Drive
+from tests.small_streams import write_sine
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Driftquilt in a process of its own, with plain output."""
+    command = [sys.executable, "-c", "from driftquilt.cli.app import main; main()", *arguments]
+    env = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+
+
+def test_demo_prints_a_row_per_segment_and_writes_a_picture(tmp_path: Path) -> None:
+    outcome = run("demo", "--out", "pictures", cwd=tmp_path)
+    assert outcome.returncode == 0, outcome.stderr
+    lines = [line.split() for line in outcome.stdout.splitlines() if "." in line]
+    means = [float(cell) for line in lines if "mean" in line for cell in line if "0." in cell]
+    quilt, all_data, current = means
+    assert quilt > current > all_data
+    assert sum(line[1].isdigit() for line in lines if len(line) > 1) == 8
+    picture = ET.parse(tmp_path / "pictures" / "demo.svg").getroot()
+    patches = [group for group in picture.iter() if "patch" in group.get("class", "").split()]
+    assert len(patches) == 28
+    assert (tmp_path / "pictures" / "report.html").exists()
+
+
+def test_version_is_the_packages(tmp_path: Path) -> None:
+    assert run("--version", cwd=tmp_path).stdout.strip() == driftquilt.__version__
+
+
+def test_help_of_the_demo_has_an_example(tmp_path: Path) -> None:
+    assert "driftquilt demo --out" in run("demo", "--help", cwd=tmp_path).stdout
+
+
+def test_an_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
+    outcome = run("dmeo", cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert "demo" in outcome.stderr
+
+
+def test_an_output_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    outcome = run("demo", "--out", "taken", cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert "taken" in outcome.stderr
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_one_line_and_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    outcome = run("demo", "--out", "taken/below", cwd=tmp_path)
+    assert outcome.returncode == 1
+    assert outcome.stderr.startswith("driftquilt: cannot read or write:")
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["select", "run", "predict", "report", "demo", "datasets",
+                                     "reproduce", "bench"])  # fmt: skip
+def test_every_command_has_an_example_and_speaks_json(command: str, tmp_path: Path) -> None:
+    text = run(command, "--help", cwd=tmp_path).stdout
+    assert f"Example: driftquilt {command}" in " ".join(text.split())
+    assert "--json" in text
+
+
+def test_every_command_has_a_schema_and_every_schema_a_command(tmp_path: Path) -> None:
+    listed = run("--help", cwd=tmp_path).stdout
+    schemas = Path(__file__).parents[2] / "docs" / "schemas"
+    names = {path.stem for path in schemas.glob("*.json")}
+    commands = set(re.findall(r"^│ ([a-z]+) ", listed.partition("Commands")[2], re.MULTILINE))
+    assert names == commands
+
+
+def test_datasets_and_demo_speak_json(drive: Drive) -> None:
+    assert len(drive("datasets", "--json").document()["datasets"]) == 9
+    told = drive("demo", "--json").document()
+    # Segment 4 is the concept of segment 0 again, 5 that of 1, and so on.
+    kept = {line["segment"]: line["kept"] for line in told["segments"]}
+    assert all(str(number - 4) in kept[str(number)] for number in (4, 5, 6, 7))
+
+
+def test_a_reader_who_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    write_sine(tmp_path / "sine.csv", 3, 2000)
+    driven = f"{sys.executable} -c 'from driftquilt.cli.app import main; main()'"
+    train = f"{driven} select sine.csv --label label --segment-by segment --out out --json"
+    script = f"{train} > /dev/null && {driven} predict out/model.safetensors sine.csv | head -1"
+    ended = subprocess.run(
+        ["/bin/bash", "-c", f"set -o pipefail; {script}"], cwd=tmp_path, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert ended.stdout.splitlines() == ['"prediction","p(0)","p(1)"']
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert "BrokenPipe" not in ended.stderr
+
+
+def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
+    write_sine(tmp_path / "sine.csv", 3, 5000)
+    code = "from driftquilt.cli.app import main; main()"
+    asked = ["select", "sine.csv", "--label", "label", "--segment-by", "segment"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, *asked], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "FORCE_COLOR": "1"},
+    )  # fmt: skip
+    assert child.stderr is not None
+    while "Training" not in child.stderr.readline():
+        assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    assert child.wait(60) == 130
+    assert "Traceback" not in child.stderr.read()
+    assert not (tmp_path / "select-out").exists()

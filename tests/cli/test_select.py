@@ -1,0 +1,142 @@
+"""`driftquilt select` as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from driftquilt import QuiltClassifier
+from tests.cli.conftest import Drive
+from tests.small_streams import write_shop, write_sine
+
+WRITTEN = {"model.safetensors", "report.html", "selected.parquet", "selection.json"}
+
+
+def test_a_file_becomes_a_table_a_model_rows_reasons_and_a_report(
+    drive: Drive, tmp_path: Path
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 5, 400)
+    outcome = drive("select", data, "--label", "label", "--segment-by", "segment", "--out", "out")
+    assert outcome.code == 0, outcome.stderr
+    assert {path.name for path in Path("out").iterdir()} == WRITTEN
+    # Sine's fifth segment is the first concept again; the third is its opposite.
+    lines = {line.split()[2]: line for line in outcome.stdout.splitlines() if "month" in line[:9]}
+    assert "kept" in lines["0"]
+    assert "dropped" in lines["2"]
+    assert "Quilt has" in outcome.stdout
+    assert outcome.stdout.splitlines()[-1] == "out/report.html"
+    model = QuiltClassifier.load("out/model.safetensors")
+    assert model.selection_["month 0"].kept
+    rows = pq.read_table("out/selected.parquet")
+    assert {"month 0", "month 4"} <= set(rows["driftquilt_segment"].to_pylist())
+    assert "month 2" not in rows["driftquilt_segment"].to_pylist()
+
+
+def test_json_is_one_document_of_the_published_schema(drive: Drive, tmp_path: Path) -> None:
+    data = str(write_shop(tmp_path / "shop.csv"))
+    asked = ["select", data, "--label", "bought", "--segment-by", "month", "--json"]
+    told = drive(*asked).document()
+    assert [line["segment"] for line in told["past"]] == ["may", "june"]
+    assert [method["name"] for method in told["methods"]] == ["Quilt", "all data", "current only"]
+    assert set(told["files"]) == {"model", "rows", "reasons", "report"}
+    assert told["n_held_out"] == 36
+    kept = json.loads(Path(told["files"]["reasons"]).read_text())
+    assert kept["sentences"] == told["sentences"]
+
+
+def test_time_spans_cut_a_file_that_need_not_be_sorted(drive: Drive, tmp_path: Path) -> None:
+    data = str(write_shop(tmp_path / "shop.csv"))
+    asked = ["--label", "bought", "--time", "since", "--every", "1mo", "--drop", "month"]
+    told = drive("select", data, *asked, "--json").document()
+    assert [line["segment"] for line in told["past"]] == ["2023-05", "2023-06"]
+    assert told["current"] == "2023-07"
+    assert any("sorted" in note for note in told["notes"])
+
+
+def test_without_a_column_a_detector_cuts(drive: Drive, tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv", 4, 1500)
+    asked = ["--label", "label", "--drop", "segment", "--detector", "hddm_a"]
+    told = drive("select", data, *asked, "--json").document()
+    assert told["past"][0]["segment"].startswith("rows 0-")
+    assert len(told["past"]) >= 2
+
+
+def test_rows_may_come_through_a_pipe(drive: Drive, tmp_path: Path) -> None:
+    data = Path(write_sine(tmp_path / "sine.csv", 3, 100)).read_bytes()
+    asked = ["select", "-", "--label", "label", "--segment-by", "segment", "--json"]
+    assert drive(*asked, stdin=data).document()["n_rows"] == 300
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["--label", "labl", "--segment-by", "segment"], "no column 'labl'; did you mean 'label'?"),
+        (["--label", "label", "--segment-by", "months"], "no column 'months'"),
+        (["--label", "x0", "--segment-by", "segment"], "'x0'"),
+        (["--label", "label", "--segment-by", "segment", "--time", "x0"], "give one of them"),
+        (["--label", "label", "--time", "x0"], "--time and --every belong together"),
+        (["--label", "label", "--time", "x0", "--every", "1d"], "neither dates nor timestamps"),
+        (["--label", "label", "--segment-by", "segment", "--current", "month 9"], "month 9"),
+        (["--label", "label", "--detector", "adwine"], "adwine"),
+        (["--label", "label", "--segment-by", "segment", "--drop", "x9"], "no column 'x9'"),
+    ],
+)
+def test_what_cannot_be_done_is_a_line_or_two_and_nothing_is_written(
+    drive: Drive, tmp_path: Path, asked: list[str], message: str
+) -> None:
+    data = write_sine(tmp_path / "sine.csv")
+    outcome = drive("select", data, *asked)
+    assert outcome.code == 1
+    assert outcome.stdout == ""
+    assert message in outcome.stderr
+    assert outcome.stderr.startswith("driftquilt: ")
+    assert len(outcome.stderr.splitlines()) <= 2
+    assert not Path("select-out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "empty"), ("x,label,segment\n", "no rows"), ("x,label\n1,2,3\n", "line 2")],
+)
+def test_a_file_that_is_no_table_is_named(drive: Drive, text: str, message: str) -> None:
+    Path("bad.csv").write_text(text)
+    outcome = drive("select", "bad.csv", "--label", "label", "--segment-by", "segment")
+    assert outcome.code == 1
+    assert "bad.csv" in outcome.stderr
+    assert message in outcome.stderr
+
+
+def test_a_file_that_is_not_there_is_named_with_the_closest(drive: Drive, tmp_path: Path) -> None:
+    write_sine(tmp_path / "sine.csv")
+    outcome = drive("select", "sin.csv", "--label", "label", "--segment-by", "segment")
+    assert outcome.code == 1
+    assert "sine.csv" in outcome.stderr
+
+
+def test_a_label_that_looks_like_a_measurement_is_refused_with_what_to_do(drive: Drive) -> None:
+    lines = ["x,price,month", *(f"{k % 7},{k * 1.37:.2f},{k // 100}" for k in range(300))]
+    Path("prices.csv").write_text("\n".join(lines))
+    outcome = drive("select", "prices.csv", "--label", "price", "--segment-by", "month")
+    assert outcome.code == 1
+    assert "regression" in outcome.stderr
+    assert "bin" in outcome.stderr
+
+
+def test_the_report_can_be_written_anew_from_the_folder(drive: Drive, tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv")
+    asked = ["--label", "label", "--segment-by", "segment", "--out", "out"]
+    assert drive("select", data, *asked).code == 0
+    Path("out/report.html").unlink()
+    told = drive("report", "out", "--json").document()
+    assert told["files"] == {"report": "out/report.html"}
+    assert "Retraining for month 2" in Path("out/report.html").read_text()
+
+
+def test_a_folder_without_results_has_no_report(drive: Drive, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    outcome = drive("report", "mine")
+    assert outcome.code == 1
+    assert "neither selection.json nor events.jsonl" in outcome.stderr
