@@ -271,14 +271,14 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"found {len(rows.y)} sample(s) of {len(rows.classes)} class(es) "
                 f"{rows.classes.tolist()}; training needs at least two rows and two classes"
             )
-        encoder = None if isinstance(rows.features, np.ndarray) else Encoder.fit(rows.features)
+        encoder = self._fit_encoder(rows)
         warn_of_order(rows.segments)
         learner = self._make_learner()
         previous = self._previous(rows, encoder, learner)
         if previous:  # its weights mean what its own encoding made of the rows
             encoder = self.encoder_
         quilt = self._quilt(learner, previous, len(rows.classes))
-        history, current = self._cut(rows, encoder, learner, quilt.pace)
+        history, current = self._cut(rows, encoder, learner)
         trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
         model = quilt.conclude(history, current, trials)
         *n_past, n_current = np.bincount(rows.codes, minlength=len(rows.segments)).tolist()
@@ -286,12 +286,20 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._keep(seen, encoder, learner, replace(model, selection=selection))
         return self
 
+    def _fit_encoder(self, rows: Rows) -> Encoder | None:
+        """An encoder of the rows that a training may draw from."""
+        if isinstance(rows.features, np.ndarray):
+            return None
+        held = self._pace().to_hold(rows.codes, len(rows.segments), len(rows.features.names))
+        return Encoder.fit(rows.features, held)
+
     def _cut(
-        self, rows: Rows, encoder: Encoder | None, learner: Learner, pace: Pace
+        self, rows: Rows, encoder: Encoder | None, learner: Learner
     ) -> tuple[list[Segment], Segment]:
         """The segments in memory; of very long ones the rows that a training draws from."""
         y, codes, weight = rows.y, rows.codes, rows.weight
-        held = pace.to_hold(codes, len(rows.segments), _width(rows.features, encoder))
+        width = _width(rows.features, encoder)
+        held = self._pace().to_hold(codes, len(rows.segments), width)
         if held is not None:
             y, codes, weight = y[held], codes[held], weight[held]
         X = _to_matrix(rows.features, encoder, learner, held)
@@ -371,13 +379,16 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_epochs=self.max_epochs,
             patience=self.patience,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            pace=Pace(self.score_rows, self.score_every, self.epoch_rows, self.averaging),
+            pace=self._pace(),
             n_classes=n_classes,
             n_threads=self.n_jobs or os.cpu_count() or 1,
             search=search,
             rule=Rule(self.use_disparity, self.use_gain),
             previous=previous,
         )
+
+    def _pace(self) -> Pace:
+        return Pace(self.score_rows, self.score_every, self.epoch_rows, self.averaging)
 
     def _watch(self, trials: Iterator[FoldTrial], n_trials: int) -> Iterable[FoldTrial]:
         if not self.progress:

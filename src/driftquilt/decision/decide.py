@@ -134,15 +134,14 @@ def _measure(
     ours = case.right(quilt, asked)
     methods = [_method("Quilt", case, layout, quilt, ours, ours)]
     step()
-    everything = clone(quilt).set_params(use_disparity=False, use_gain=False)
-    everything = case.fit(everything, layout.trained)
-    theirs = case.right(everything, asked)
-    methods.append(_method("all data", case, layout, everything, ours, theirs))
+    other = clone(quilt).set_params(use_disparity=False, use_gain=False)
+    other = case.fit(other, layout.trained)
+    methods.append(_method("all data", case, layout, other, ours, case.right(other, asked)))
     step()
     if len(np.unique(case.labels.codes[layout.current])) > 1:
-        alone = case.fit(clone(quilt), layout.current)
-        theirs = case.right(alone, asked)
-        methods.append(_method("current only", case, layout, alone, ours, theirs))
+        other = clone(quilt)  # lets go of the one before, and of the codes of all its rows
+        other = case.fit(other, layout.current)
+        methods.append(_method("current only", case, layout, other, ours, case.right(other, asked)))
     return tuple(methods)
 
 

@@ -28,7 +28,7 @@ from driftquilt.inputs.distinct import distinct_ints
 
 __all__ = ["Layout", "Rows", "lay_out", "spread"]
 
-Rows = NDArray[np.intp]
+Rows = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def lay_out(labels: Labels, segments: Any, *, current: Any = None, holdout: floa
     if type(holdout) not in (int, float) or not 0 <= holdout < 1:
         raise InputError(f"holdout is {holdout!r}; it takes a share from 0 to below 1")
     names, codes = read_segments(segments, len(labels.codes))
-    rows = np.flatnonzero(labels.codes >= 0)
+    rows = np.arange(len(labels.codes), dtype=np.int32)[labels.codes >= 0]
     values, first, codes = distinct_ints(codes[rows])
     order = np.argsort(first)  # of first appearance among the rows that have a label
     codes = np.argsort(order).astype(np.int32)[codes]

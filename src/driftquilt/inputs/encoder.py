@@ -21,6 +21,7 @@ array([[2., 0., 1., 0., 0.],
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -33,7 +34,7 @@ from driftquilt.inputs.columns import is_text
 from driftquilt.inputs.features import Numbers, Text, read_feature, scale
 from driftquilt.inputs.header import sources
 from driftquilt.inputs.in_place import BLOCK, Column, TableInPlace
-from driftquilt.inputs.table import Table, fit_kind
+from driftquilt.inputs.table import Table, fit_kind, holds
 
 __all__ = ["Encoder"]
 
@@ -46,9 +47,14 @@ class Encoder:
     named: bool
 
     @classmethod
-    def fit(cls, table: Table | TableInPlace) -> Encoder:
-        """Learn means, deviations and categories from the rows of `table`, column by column."""
-        return cls(tuple(map(_fit, table.names, table.columns)), table.named)
+    def fit(cls, table: Table | TableInPlace, rows: NDArray[np.intp] | None = None) -> Encoder:
+        """Learn means, deviations and categories from all rows of `table`, or from some.
+
+        A column that has no value in those rows is learned from all of them.
+        """
+        seen: Sequence[Any] = table.columns if rows is None else table.take(rows).columns
+        whole: Sequence[Any] = table.columns
+        return cls(tuple(map(_fit, table.names, seen, whole)), table.named)
 
     @property
     def names_in(self) -> tuple[str, ...]:
@@ -113,7 +119,8 @@ class Encoder:
         return cls(tuple(columns), named)
 
 
-def _fit(name: str, values: NDArray[Any] | Column) -> Numbers | Text:
+def _fit(name: str, some: NDArray[Any] | Column, whole: NDArray[Any] | Column) -> Numbers | Text:
+    values = whole if isinstance(some, np.ndarray) and holds(some) == "nothing" else some
     if isinstance(values, np.ndarray):
         return Text.fit(name, values) if is_text(values) else Numbers.fit(name, values)
     if values.is_text:

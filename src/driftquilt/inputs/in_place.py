@@ -45,7 +45,7 @@ __all__ = [
 BLOCK = 65_536  # rows read at a time where all are read
 SMALLEST_PIECE = 4096  # rows; smaller ones cost more to visit than to copy
 
-Picks: TypeAlias = slice | NDArray[np.intp]
+Picks: TypeAlias = slice | NDArray[np.integer[Any]]
 
 
 class Piece(Protocol):
@@ -211,7 +211,7 @@ class Column:
             if first < stop and start < first + len(piece)
         )
 
-    def _read_rising(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+    def _read_rising(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
         ends = np.searchsorted(rows, self._bounds).tolist()
         spans = zip(self.pieces, self._bounds.tolist(), ends, ends[1:], strict=False)
         return self._concatenate(
