@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from driftquilt import estimator_file
 from driftquilt.core.pace import Pace
-from driftquilt.core.segment import Segment, cut
+from driftquilt.core.segment import Segment, count_rows, cut
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError
 from driftquilt.estimator_file import starts_alike
@@ -281,7 +281,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         history, current = self._cut(rows, encoder, learner)
         trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
         model = quilt.conclude(history, current, trials)
-        *n_past, n_current = np.bincount(rows.codes, minlength=len(rows.segments)).tolist()
+        *n_past, n_current = count_rows(rows.codes, len(rows.segments)).tolist()
         selection = replace(model.selection, n_rows=tuple(n_past), n_current=n_current)
         self._keep(seen, encoder, learner, replace(model, selection=selection))
         return self

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.core.segment import History, Pick, Segment, sample
+from driftquilt.core.segment import History, Pick, Segment, count_rows, sample
 
 __all__ = ["FULL_PACE", "Pace"]
 
@@ -68,7 +68,7 @@ class Pace:
         room = _MOST_NUMBERS // width
         most = np.full(n_segments, max(min(_MOST_PAST, room // n_segments), self.score_rows))
         most[-1] = max(min(_MOST_CURRENT, room // 4), self.epoch_rows)
-        counts = np.bincount(codes, minlength=n_segments)
+        counts = count_rows(codes, n_segments)
         if (counts <= most).all():
             return None
         order = np.argsort(codes, kind="stable") if (codes[1:] < codes[:-1]).any() else None

@@ -36,6 +36,7 @@ __all__ = [
     "Pick",
     "Segment",
     "count_classes",
+    "count_rows",
     "cut",
     "folds",
     "gather",
@@ -43,6 +44,8 @@ __all__ = [
     "sample",
     "windows",
 ]
+
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +76,14 @@ History: TypeAlias = Sequence[Segment]
 def count_classes(history: History, current: Segment) -> int:
     """Number of classes, from the highest code that any row has."""
     return 1 + max(int(segment.y.max()) for segment in (*history, current))
+
+
+def count_rows(codes: NDArray[np.integer[Any]], n_segments: int) -> NDArray[np.intp]:
+    """Rows of each segment, from the code of each row."""
+    counts = np.zeros(n_segments, dtype=np.intp)
+    for first in range(0, len(codes), _BLOCK):  # numpy makes wider numbers of those it counts
+        counts += np.bincount(codes[first : first + _BLOCK], minlength=n_segments)
+    return counts
 
 
 def cut(
