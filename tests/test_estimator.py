@@ -569,7 +569,7 @@ def test_whole_numbers_are_fine_for_a_net_trained_on_floats_but_not_the_other_wa
 
 
 def test_a_learner_given_by_hand_equals_its_settings() -> None:
-    assert same(fitted(learner=MLP(8, 0.02, 128)), fitted())
+    assert same(fitted(learner=MLP(8, 0.02, 64)), fitted())
 
 
 @pytest.mark.parametrize(

@@ -220,8 +220,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seen = getattr(self, "_seen", None)
         if seen is None and hasattr(self, "model_"):
             raise InputError(
-                "this model was loaded from a file, which holds weights but no rows; call fit "
-                "with the past rows and the new ones together"
+                "this model was loaded from a file or has forgotten its rows, so it has weights "
+                "but no rows; call fit with the past rows and the new ones together"
             )
         rows = Rows.read(X, y, segments, sample_weight, encode=self.encode)
         if classes is not None:
@@ -229,6 +229,12 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if seen is not None and segments is None:
             rows = replace(rows, segments=[seen.segments[-1]])
         return self._fit(rows if seen is None else seen.append(rows))
+
+    def forget_rows(self) -> Self:
+        """Let go of the rows seen, which only `partial_fit` needs; saves their memory."""
+        if hasattr(self, "_seen"):
+            del self._seen
+        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""

@@ -111,14 +111,16 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     write_sine(tmp_path / "sine.csv", 3, 5000)
     code = "from driftquilt.cli.app import main; main()"
     asked = ["select", "sine.csv", "--label", "label", "--segment-by", "segment"]
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, *asked], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "FORCE_COLOR": "1"},
-    )  # fmt: skip
-    assert child.stderr is not None
-    while "Training" not in child.stderr.readline():
-        assert child.poll() is None
-    child.send_signal(signal.SIGINT)
-    assert child.wait(60) == 130
-    assert "Traceback" not in child.stderr.read()
+    env = {**os.environ, "FORCE_COLOR": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *asked], cwd=tmp_path, stderr=subprocess.PIPE, env=env
+    ) as child:
+        assert child.stderr is not None
+        told = b""
+        while b"Training" not in told:
+            assert child.poll() is None
+            told += child.stderr.read(1)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+        assert b"Traceback" not in child.stderr.read()
     assert not (tmp_path / "select-out").exists()

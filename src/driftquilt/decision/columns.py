@@ -11,7 +11,7 @@ and so is a column with no value. Columns are looked at block by block, so a map
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -33,6 +33,7 @@ __all__ = [
     "features",
     "find_column",
     "is_text_kind",
+    "leave_out",
     "present",
 ]
 
@@ -102,6 +103,14 @@ def features(
 def describe(table: pa.Table) -> tuple[ColumnFacts, ...]:
     """What there is to know of every column."""
     return tuple(_look(name, table[name]) for name in table.column_names)
+
+
+def leave_out(facts: Iterable[ColumnFacts], why: dict[str, str]) -> tuple[ColumnFacts, ...]:
+    """The same, where the columns named are not used, with a word why."""
+    return tuple(
+        replace(fact, used=False, note=why[fact.name]) if fact.name in why else fact
+        for fact in facts
+    )
 
 
 def blocks(column: pa.ChunkedArray) -> Iterator[pa.Array]:

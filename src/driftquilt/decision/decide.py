@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from driftquilt import __version__
-from driftquilt.decision.columns import ColumnFacts, check_table, describe, features
+from driftquilt.decision.columns import ColumnFacts, check_table, describe, features, leave_out
 from driftquilt.decision.fitting import Case
 from driftquilt.decision.labels import Labels, read_labels
 from driftquilt.decision.layout import Layout, lay_out, spread
@@ -75,7 +75,7 @@ def decide(
     step()
     check_table(table)
     clf = _prepare(estimator, seed)
-    labels, facts = read_labels(table, label), describe(table)
+    labels, facts, drop = read_labels(table, label), describe(table), set(drop)
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     case = Case.of(features(table, label, drop, facts=facts), labels, segments)
     said = _warnings(layout, labels, facts, holdout)
@@ -96,7 +96,7 @@ def decide(
         bounds=tuple(quilt.search_),
         correct=_ask_about_past(case, layout, quilt),
         methods=methods,
-        columns=facts,
+        columns=leave_out(facts, {**dict.fromkeys(drop, "not to be learned from"), label: "label"}),
         warnings=said,
         version=__version__,
         model=quilt,

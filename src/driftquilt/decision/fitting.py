@@ -64,7 +64,8 @@ class Case:
             chunks = [c for a, n in parts for c in self.segments.slice(a, n).chunks]
             segments = pa.chunked_array(chunks, self.segments.type)
             X = pa.concat_tables([X.slice(a, n) for a, n in parts])
-            return clf.fit(X, self.labels.to_fit(self.labels.codes[used]), segments=segments)
+            y = self.labels.to_fit(self.labels.codes[used])
+            return clf.fit(X, y, segments=segments).forget_rows()
 
     def right(self, clf: QuiltClassifier, rows: Rows) -> NDArray[np.bool_]:
         """Whether the most probable class of each row is its label."""
@@ -109,7 +110,8 @@ class Case:
         # A label that some used row has, so that no class is known which was not seen.
         known = np.where(used, codes, codes[int(np.argmax(used))]).astype(np.int32)
         weight = used.astype(np.float64)
-        return clf.fit(X, self.labels.to_fit(known), self.segments, sample_weight=weight)
+        clf.fit(X, self.labels.to_fit(known), self.segments, sample_weight=weight)
+        return clf.forget_rows()
 
     def _answers(self, clf: QuiltClassifier, model: Fitted, rows: Rows) -> NDArray[np.intp]:
         """The code of the most probable class of each row."""
