@@ -31,8 +31,8 @@ __all__ = ["FULL_PACE", "Pace"]
 
 # With hundreds of segments: rows to score in all and in each, segments to train on.
 _MOST_SCORED, _LEAST_SCORED, _MOST_TRAINED = 32_768, 16, 64
-# Of long segments: rows of a past one and of the current one to draw from, and numbers in all.
-_MOST_PAST, _MOST_CURRENT, _MOST_NUMBERS = 8_192, 65_536, 2**26
+# To draw from: rows of a past segment, of all of them, of the current one, and numbers in all.
+_MOST_PAST, _MOST_HISTORY, _MOST_CURRENT, _MOST_NUMBERS = 8_192, 262_144, 65_536, 2**26
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class Pace:
         if self.score_rows is None or self.epoch_rows is None:
             return None
         room = _MOST_NUMBERS // width
-        most = np.full(n_segments, max(min(_MOST_PAST, room // n_segments), self.score_rows))
+        share = min(room, _MOST_HISTORY) // n_segments
+        most = np.full(n_segments, max(min(_MOST_PAST, share), self.score_rows))
         most[-1] = max(min(_MOST_CURRENT, room // 4), self.epoch_rows)
         counts = count_rows(codes, n_segments)
         if (counts <= most).all():
