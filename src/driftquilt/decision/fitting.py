@@ -64,7 +64,8 @@ class Case:
             chunks = [c for a, n in parts for c in self.segments.slice(a, n).chunks]
             segments = pa.chunked_array(chunks, self.segments.type)
             X = pa.concat_tables([X.slice(a, n) for a, n in parts])
-            y = self.labels.to_fit(self.labels.codes[used])
+            codes = [self.labels.codes[a : a + n] for a, n in parts]
+            y = self.labels.to_fit(codes[0] if len(codes) == 1 else np.concatenate(codes))
             return clf.fit(X, y, segments=segments).forget_rows()
 
     def right(self, clf: QuiltClassifier, rows: Rows) -> NDArray[np.bool_]:

@@ -36,6 +36,8 @@ from driftquilt.inputs.distinct import distinct_arrow, distinct_ints
 
 __all__ = ["read_labels", "read_segments", "read_weights", "warn_of_order"]
 
+_BLOCK = 2**20
+
 
 def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Sorted classes, and the class code of each row.
@@ -182,7 +184,10 @@ def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int
     _refuse_length("y", len(codes), n_rows)
     _refuse_missing("y", codes < 0)
     classes, place = np.unique(np.array(names), return_inverse=True)
-    return classes, place.astype(np.int32)[codes]
+    for first in range(0, len(codes), _BLOCK):  # in place: there may be very many
+        block = codes[first : first + _BLOCK]
+        block[:] = place[block]
+    return classes, codes
 
 
 def _unnest(rows: NDArray[Any]) -> NDArray[Any]:
