@@ -57,3 +57,12 @@ def test_the_selection_on_the_page_is_that_of_the_rows(results: list[Result]) ->
         [line] = [line for line in PAGE.splitlines() if line.startswith(f"| {row} |")]
         shown = [cell.split()[0] for cell in line.split("|")[2:-1]]
         assert shown == [f"{table.cells[row, dataset].ours:.2f}" for dataset in table.columns]
+
+
+def test_what_a_drift_costs_on_the_page_is_what_was_measured() -> None:
+    measured = json.loads((ROOT / "benchmarks" / "results" / "drift.json").read_text())
+    for method, words in (("default", "{:.1f} times less than"), ("one fold", "{:.1f} times less")):
+        ratios = measured["ratios"]["drift"][method]
+        assert words.format(ratios["geometric_mean"]) in PAGE
+        for extreme in (min(ratios["streams"].values()), max(ratios["streams"].values())):
+            assert f"{extreme:.1f}" in PAGE
