@@ -9,7 +9,7 @@ from 0 in messages.
 
 >>> classes, codes = read_labels(["spam", "ham", "spam"], n_rows=3)
 >>> classes, codes
-(array(['ham', 'spam'], dtype='<U4'), array([1, 0, 1]))
+(array(['ham', 'spam'], dtype='<U4'), array([1, 0, 1], dtype=int32))
 >>> names, codes = read_segments(["may", "may", "april"], n_rows=3)
 >>> names, codes
 (['may', 'april'], array([0, 0, 1]))

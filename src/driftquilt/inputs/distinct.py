@@ -5,7 +5,7 @@
 
 >>> values, first, places = distinct_ints(np.array([7, 5, 7]))
 >>> values, first, places
-(array([5, 7]), array([1, 0]), array([1, 0, 1]))
+(array([5, 7]), array([1, 0]), array([1, 0, 1], dtype=int32))
 >>> import pyarrow as pa
 >>> distinct_arrow(pa.array(["may", None, "april", "may"]))
 (['may', 'april'], array([ 0, -1,  1,  0]))
