@@ -12,7 +12,7 @@ from 0 in messages.
 (array(['ham', 'spam'], dtype='<U4'), array([1, 0, 1], dtype=int32))
 >>> names, codes = read_segments(["may", "may", "april"], n_rows=3)
 >>> names, codes
-(['may', 'april'], array([0, 0, 1]))
+(['may', 'april'], array([0, 0, 1], dtype=int32))
 >>> read_weights(2, n_rows=3)
 array([2., 2., 2.])
 """

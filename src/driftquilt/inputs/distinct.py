@@ -8,7 +8,7 @@
 (array([5, 7]), array([1, 0]), array([1, 0, 1], dtype=int32))
 >>> import pyarrow as pa
 >>> distinct_arrow(pa.array(["may", None, "april", "may"]))
-(['may', 'april'], array([ 0, -1,  1,  0]))
+(['may', 'april'], array([ 0, -1,  1,  0], dtype=int32))
 """
 
 from __future__ import annotations
