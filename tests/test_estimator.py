@@ -451,8 +451,16 @@ def test_batches_of_numbers_and_of_text_as_labels_are_refused() -> None:
 
 def test_a_loaded_model_takes_no_batches(tmp_path: Any) -> None:
     fitted().save(tmp_path / "model")
-    with pytest.raises(InputError, match="holds weights but no rows"):
+    with pytest.raises(InputError, match="has weights but no rows"):
         QuiltClassifier.load(tmp_path / "model").partial_fit(X, Y)
+
+
+def test_a_model_that_forgot_its_rows_predicts_as_before_and_takes_no_batches() -> None:
+    clf = fitted()
+    expected = clf.predict_proba(X)
+    assert np.array_equal(clf.forget_rows().forget_rows().predict_proba(X), expected)
+    with pytest.raises(InputError, match="has forgotten its rows"):
+        clf.partial_fit(X, Y)
 
 
 @pytest.mark.parametrize("encode", [True, False])

@@ -53,7 +53,7 @@ def test_time_spans_cut_a_file_that_need_not_be_sorted(drive: Drive, tmp_path: P
     told = drive("select", data, *asked, "--json").document()
     assert [line["segment"] for line in told["past"]] == ["2023-05", "2023-06"]
     assert told["current"] == "2023-07"
-    assert any("sorted" in note for note in told["notes"])
+    assert any("sorted" in note for note in told["warnings"])
 
 
 def test_without_a_column_a_detector_cuts(drive: Drive, tmp_path: Path) -> None:
@@ -76,6 +76,7 @@ def test_rows_may_come_through_a_pipe(drive: Drive, tmp_path: Path) -> None:
         (["--label", "labl", "--segment-by", "segment"], "no column 'labl'; did you mean 'label'?"),
         (["--label", "label", "--segment-by", "months"], "no column 'months'"),
         (["--label", "x0", "--segment-by", "segment"], "'x0'"),
+        (["--label", "label", "--segment-by", "label"], "'label' is the label"),
         (["--label", "label", "--segment-by", "segment", "--time", "x0"], "give one of them"),
         (["--label", "label", "--time", "x0"], "--time and --every belong together"),
         (["--label", "label", "--time", "x0", "--every", "1d"], "neither dates nor timestamps"),

@@ -100,7 +100,7 @@ def test_no_thread_outlives_the_training(n_threads: int) -> None:
 
 
 def test_the_default_is_the_paper_with_folds_samples_and_averaged_weights() -> None:
-    assert DEFAULT.search == Shared(CANDIDATES, drop_by=0.8)
+    assert DEFAULT.search == Shared(CANDIDATES, drop_by=0.6)
     assert DEFAULT.n_folds > 1
     assert DEFAULT.pace.averaging > 0
     assert Pace() == PAPER.pace

@@ -41,7 +41,8 @@ def test_the_page_of_a_replay_has_a_selection_per_segment(tmp_path: Path) -> Non
     others = {"all data": dict.fromkeys(range(400, 1600, 200), 0.5)}
     page = page_of_replay(replayed, others)
     assert [len(drift.selection) for drift in page.drifts] == [0, 1, 2]
-    assert [drift.row for drift in page.drifts] == [drift.row for drift in replayed.drifts]
+    assert [drift.row for drift in page.drifts] == [None, 500, 1000]
+    assert [drift.name for drift in page.drifts][1:] == ["from row 500", "from row 1,000"]
     assert page.drifts[1].accuracies["all data"] == 0.5
     assert page.accuracy is not None
     assert page.accuracy.rows == (1000, 1200, 1400)

@@ -53,7 +53,9 @@ def predict(
     if as_json:
         print_json("predict", told)
     elif label is not None:
-        typer.echo(f"{told['n_right']} of {told['n_labelled']} right", err=True)
+        missing = told["n_rows"] - told["n_labelled"]
+        beside = f"; {missing} rows have no {label!r}" if missing else ""
+        typer.echo(f"{told['n_right']} of {told['n_labelled']} right{beside}", err=True)
 
 
 class _Tally:

@@ -59,7 +59,7 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     dropped = split(drop) or []
     with reading(data, needed=[label, *dropped]) as rows:
-        with _stream(store, seed, detector, n_wait) as stream:
+        with _stream(store, seed, detector, n_wait) as stream, _told_of_stop(store):
             _replay(stream, rows.table, label, dropped, out)
         _compare(rows.table, label, dropped, seed, out, wanted=baselines)
     page, replayed = replay_page(out)
@@ -69,6 +69,8 @@ def run(
         return
     for sentence in page.sentences:
         typer.echo(sentence)
+    for warning in page.warnings:
+        typer.echo(f"Note: {warning}")
     for path in files.values():
         typer.echo(path)
 
@@ -90,6 +92,16 @@ def _stream(store: Path | None, seed: int, detector: str, n_wait: int) -> Iterat
         yield stream
     finally:
         stream.close()
+
+
+@contextmanager
+def _told_of_stop(store: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        hint = "the same command goes on where it stopped" if store else "with --store it can go on"
+        typer.echo(f"driftquilt: stopped; {hint}", err=True)
+        raise
 
 
 def _replay(stream: QuiltStream, table: Any, label: str, drop: list[str], out: Path) -> None:

@@ -61,22 +61,23 @@ def select(
 
     Example: driftquilt select 'log-*.parquet' --label fraud --time ts --every 30d
     """
-    _check_options(segment_by, time, every)
+    _check_options(label, segment_by, time, every)
     named = [label, segment_by, time, *(split(drop) or [])]
     with reading(data, needed=named) as rows:
         cut = _cut(rows.table, _How(label, segment_by, time, every, detector, seed))
         decision = _decide(cut, label, current, holdout, seed, [*(split(drop) or []), *cut.drop])
-        notes = (*rows.notes, *cut.notes)
-        files = _write(decision, cut, out, notes)
+        noted = (*rows.notes, *cut.notes, *decision.warnings)
+        decision = replace(decision, warnings=noted)
+        files = _write(decision, cut, out)
     if as_json:
-        print_json("select", _document(decision, files, notes))
+        print_json("select", _document(decision, files))
         return
     console = Console()
     console.print(_segments(decision))
     console.print(_methods(decision))
     for sentence in decision.sentences():
         console.print(sentence)
-    for note in (*notes, *decision.warnings):
+    for note in decision.warnings:
         console.print(f"Note: {note}")
     for path in files.values():
         typer.echo(path)
@@ -102,7 +103,9 @@ class _Cut(NamedTuple):
     notes: list[str]
 
 
-def _check_options(segment_by: str | None, time: str | None, every: str | None) -> None:
+def _check_options(label: str, segment_by: str | None, time: str | None, every: str | None) -> None:
+    if label in (segment_by, time):
+        raise InputError(f"{label!r} is the label; segments are cut by another column")
     if segment_by and time:
         raise InputError(
             f"got --segment-by {segment_by} and --time {time}; give one of them, or none to let a "
@@ -160,7 +163,7 @@ def _decide(
         )
 
 
-def _write(decision: Decision, cut: _Cut, out: Path, notes: tuple[str, ...]) -> dict[str, str]:
+def _write(decision: Decision, cut: _Cut, out: Path) -> dict[str, str]:
     from driftquilt.decision.folder import MODEL, ROWS, WHY, write_decision  # noqa: PLC0415
     from driftquilt.report.from_decision import page_of_decision  # noqa: PLC0415
 
@@ -168,20 +171,19 @@ def _write(decision: Decision, cut: _Cut, out: Path, notes: tuple[str, ...]) -> 
         bar.add_task("Writing", total=None)
         folder = write_decision(decision, cut.table, cut.segments, out)
         page = page_of_decision(decision, command=command_line())
-        page = replace(page, warnings=(*notes, *page.warnings))
         report = write_page(page, folder / "report.html")
     files = {"model": MODEL, "rows": ROWS, "reasons": WHY}
     return {kind: str(folder / name) for kind, name in files.items()} | report
 
 
-def _document(decision: Decision, files: dict[str, str], notes: tuple[str, ...]) -> dict[str, Any]:
+def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     """What is in selection.json, but for the curves of every epoch."""
     told = decision.to_json()
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
         "sentences", "past", "methods", "columns", "warnings",
     )  # fmt: skip
-    return {key: told[key] for key in keys} | {"notes": list(notes), "files": files}
+    return {key: told[key] for key in keys} | {"files": files}
 
 
 def _segments(decision: Decision) -> Table:
@@ -203,9 +205,7 @@ def _segments(decision: Decision) -> Table:
 def _fate(line: dict[str, Any], bound: float) -> str:
     if line["kept"]:
         return "kept"
-    if line["disparity"] >= bound:
-        return f"dropped: too far from today (bound {bound:.2f})"
-    return "dropped: points away from today"
+    return "dropped: too far" if line["disparity"] >= bound else "dropped: points away"
 
 
 def _methods(decision: Decision) -> Table:

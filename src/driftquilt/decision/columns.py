@@ -45,6 +45,8 @@ KINDS = ("number", "text", "boolean", "date", "time of day", "time span")
 
 _HALF, _NEARLY = 0.5, 0.9
 _FEW = 20  # rows, of which nothing is said
+_ID = "left out: nearly every row has a text of its own, an id or prose"
+_CALENDAR = "learned as time of day, weekday and day of the year; drop it if it only says when"
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def _look(name: str, column: pa.ChunkedArray) -> ColumnFacts:
         advice = "left out: neither numbers nor text nor dates; turn it into such columns"
         return ColumnFacts(name, kind, missing, advice, used=False)
     note = _note(_castable(column), kind, missing, len(column) - n_missing)
-    return ColumnFacts(name, kind, missing, note)
+    return ColumnFacts(name, kind, missing, note, used=note != _ID)
 
 
 def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) -> str:
@@ -190,5 +192,7 @@ def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) ->
     if len(values) == 1:
         return "always the same" if missing == 0 else "always the same where it is present"
     if kind == "text" and n_present > _FEW and n_distinct > _NEARLY * n_present:
-        return "nearly every row has a text of its own: an id, or prose"
-    return "more than half is missing" if missing > _HALF else ""
+        return _ID
+    if missing > _HALF:
+        return "more than half is missing"
+    return _CALENDAR if kind == "date" else ""

@@ -78,7 +78,7 @@ def decide(
     labels, facts, drop = read_labels(table, label), describe(table), set(drop)
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     case = Case.of(features(table, label, drop, facts=facts), labels, segments)
-    said = _warnings(layout, labels, facts, holdout)
+    said = _warnings(layout, labels, [f for f in facts if f.name not in drop], holdout)
     step()
     quilt = case.fit(clf, layout.trained)
     methods = _measure(case, layout, quilt, step)
@@ -183,6 +183,11 @@ def _warnings(
         said.append(
             f"{layout.n_unlabelled:,} of {len(codes):,} rows have no {labels.name!r} and are left "
             "out"
+        )
+    if (layout.rows[1:] < layout.rows[:-1]).any():
+        said.append(
+            "rows of one segment stand apart, with others between them; a month without its year, "
+            "for one, would mix the years"
         )
     if layout.later:
         said.append(f"segments after {name} are left out: {name_some(layout.later)}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["name_some", "sentences"]
 
 _MOST_NAMED = 4
+_FEW = 30  # held-out rows, of which nothing is concluded
 _HARDLY = 0.005  # of accuracy: many rows make such a difference clear, but not worth much
 
 
@@ -36,7 +37,10 @@ def _kept(selection: Selection) -> str:
     kept = [use for use in selection if use.kept]
     n_rows, n_all = sum(use.n_rows for use in kept), sum(selection.n_rows)
     dropped = [use.name for use in selection if not use.kept]
-    named = f": {name_some([use.name for use in kept])}" if kept else ""
+    most = sorted(kept, key=lambda use: -use.share)[:_MOST_NAMED]
+    others = [use for use in kept if use not in most]
+    named = name_some([use.name for use in [*(u for u in kept if u in most), *others]])
+    named = f": {named}" if kept else ""
     left_out = f"; dropped: {name_some(dropped)}" if dropped else ""
     return (
         f"For {selection.current}, {len(kept)} of {len(selection)} past segments were kept "
@@ -66,6 +70,11 @@ def _advice(selection: Selection, methods: Sequence[Method]) -> str:
     quilt, *others = methods
     if quilt.accuracy is None:
         return "Hold some rows out and measure before you take this model."
+    if quilt.n_rows < _FEW:
+        return (
+            f"{quilt.n_rows} held-out row(s) are too few to tell: label more rows of "
+            f"{selection.current}, or hold more of them out, before you take this model."
+        )
     worse = [other for other in others if other.verdict == "worse" and _behind(quilt, other)]
     if worse:
         best = max(worse, key=lambda other: other.n_right)
@@ -76,13 +85,13 @@ def _advice(selection: Selection, methods: Sequence[Method]) -> str:
     if better:
         rest = [other.name for other in others if other.verdict != "better"]
         return (
-            f"Take this model: it is clearly better than {' and '.join(better)}, and as good as "
-            f"{' and '.join(rest)}, or within half a percent of it, as far as {quilt.n_rows:,} "
-            "rows can tell."
+            f"Take this model, or the simpler one: on {quilt.n_rows:,} rows it is clearly better "
+            f"than {' and '.join(better)}, and not clearly different from {' and '.join(rest)}, or "
+            "by less than half a point."
         )
     return (
-        f"This model does no harm, but {quilt.n_rows:,} rows do not show that it is better: take "
-        f"it or not, and look again when there are more labelled rows of {selection.current}."
+        f"{quilt.n_rows:,} rows show no clear difference: take the simplest, and look again when "
+        f"there are more labelled rows of {selection.current}."
     )
 
 

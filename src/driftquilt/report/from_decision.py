@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -74,14 +75,16 @@ def _sentences(replayed: Replayed) -> tuple[str, ...]:
 
 def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
     """The segment's last model; accuracies are from its first model to its end."""
-    seals = (event.row for event in replayed.events if isinstance(event, SegmentSealed))
+    seals = [event.row for event in replayed.events if isinstance(event, SegmentSealed)]
+    begin = max((row for row in seals if row <= drift.since), default=0)
     end = min((row for row in seals if row > drift.row), default=replayed.n_rows)
     found = {
         name: [value for row, value in count.items() if drift.since <= row - COUNT and row <= end]
         for name, count in counts.items()
     }
     accuracies = {name: float(np.mean(values)) for name, values in found.items() if values}
-    return Drift(drift.selection, accuracies, drift.bounds, drift.row)
+    selection = replace(drift.selection, current=f"from row {begin:,}")
+    return Drift(selection, accuracies, drift.bounds, begin or None)
 
 
 def _rolling(counts: Counts, rows: tuple[int, ...]) -> AccuracyLines | None:

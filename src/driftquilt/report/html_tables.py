@@ -55,9 +55,9 @@ def _tiles(drifts: Sequence[Drift], means: dict[str, float]) -> list[tuple[str, 
         return []
     n_past = sum(len(drift.selection) for drift in drifts)
     n_kept = sum(len(drift.kept) for drift in drifts)
-    tiles = [(str(len(drifts)), "drift" if len(drifts) == 1 else "drifts")]
+    tiles = [(str(len(drifts)), "model" if len(drifts) == 1 else "models")]
     if n_past:
-        tiles.append((f"{n_kept} of {n_past}", "past segments kept, over all drifts"))
+        tiles.append((f"{n_kept} of {n_past}", "past segments kept, over all models"))
     ours, *others = means.items() or [("", math.nan)]
     if ours[0]:
         tiles.append((number(ours[1], 3), f"mean accuracy of {ours[0]}"))

@@ -28,7 +28,7 @@ class Drift:
     """A model for a new present: what it was trained on, and how well it does.
 
     `accuracies` are shares of rows that no model had seen, by method, ours first. `row` is the
-    row of the stream after which the model was trained, if there is a stream. `correct` are
+    row of the stream at which the drift was found, if there is a stream. `correct` are
     the shares of each past segment's rows that the model predicts right, where they are known.
     """
 
