@@ -14,8 +14,12 @@ from driftquilt.decision.replay import Replay
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream.runner import QuiltStream
 from tests.store.crash import zygote
-from tests.stream.crash_zygote import N_ROWS, SETTINGS, stream_rows
+from tests.stream.crash_zygote import N_ROWS, stream_rows
+from tests.stream.crash_zygote import SETTINGS as SMALL
 from tests.stream.streams import start
+
+#: A model that was dropped before the replay could tell of it leaves a selection without values.
+SETTINGS = {**SMALL, "max_models": 10}
 
 
 def table() -> pa.Table:

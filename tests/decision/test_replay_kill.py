@@ -17,9 +17,9 @@ import pytest
 
 from driftquilt.decision.replay import EVENTS, Replay
 from driftquilt.decision.replayed import read_replay
-from tests.decision.replay_zygote import table
+from tests.decision.replay_zygote import SETTINGS, table
 from tests.store.test_kill import ROOT, Zygote
-from tests.stream.crash_zygote import N_ROWS, SETTINGS
+from tests.stream.crash_zygote import N_ROWS
 from tests.stream.streams import start
 
 N_KILLS = 12
@@ -75,7 +75,10 @@ def test_a_replay_that_is_killed_again_and_again_ends_in_the_same_file(
         pass
     n_kills = 0
     while n_kills < N_KILLS:
+        # The first three come so soon that even a fast machine is not done before them.
         n_words, seconds = rng.randint(1, 2), rng.uniform(0, 0.1)
+        if n_kills < 3:
+            n_words, seconds = 1, seconds / 10
         if zygote.run(killed, n_words=n_words, seconds=seconds):
             break
         n_kills += 1
