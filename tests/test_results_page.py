@@ -66,3 +66,33 @@ def test_what_a_drift_costs_on_the_page_is_what_was_measured() -> None:
         assert words.format(ratios["geometric_mean"]) in PAGE
         for extreme in (min(ratios["streams"].values()), max(ratios["streams"].values())):
             assert f"{extreme:.1f}" in PAGE
+
+
+def test_the_figures_of_the_readme_are_those_that_were_measured(accuracy: Table) -> None:
+    readme, kept = (ROOT / "README.md").read_text(), ROOT / "benchmarks" / "results"
+    papers = {d: published("accuracy_f1_runtime", d, "quilt", "accuracy") for d in accuracy.columns}
+    above = [accuracy.cells["quilt_default", d].ours - (papers[d] or 0) for d in papers]
+    assert f"{100 * np.mean(above):.1f} points above the paper's Quilt" in readme
+    lines = map(json.loads, (kept / "prequential.jsonl").read_text().splitlines())
+    live: dict[str, list[float]] = {}
+    for line in lines:
+        if line["seed"] == 0:
+            live.setdefault(line["model"], []).append(line["accuracy"])
+    for model in ("ours", "arf", "online"):
+        assert f"{np.mean(live[model]):.3f}".lstrip("0") in readme
+    default = json.loads((kept / "drift.json").read_text())["ratios"]["drift"]["default"]
+    assert f"{default['geometric_mean']:.0f} times less than the published procedure" in readme
+
+
+def test_the_costs_that_other_pages_show_are_those_of_the_bench() -> None:
+    kept, page = ROOT / "benchmarks" / "results", (ROOT / "docs" / "when-not-to-use.md").read_text()
+    for line in (kept / "bench.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if cells and cells[0].endswith("000 rows") and "of 20,000" not in cells[0]:
+            name = cells[0].replace(" of ", " segments of ")
+            assert f"| {name} | {cells[1]} s | {cells[3]} MB |" in page
+    rows = [line.split("|") for line in (kept / "drift.md").read_text().splitlines()[8:17]]
+    costs = [float(row[3].split()[0]) for row in rows]
+    assert len(costs) == 9
+    span = f"{min(costs):.2f} to {max(costs):.2f}"
+    assert all(span in text for text in (page, PAGE, (ROOT / "docs" / "index.md").read_text()))

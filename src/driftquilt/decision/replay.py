@@ -3,7 +3,8 @@
 `Replay.run` yields a `Progress` now and then, for a live view, and writes `events.jsonl`
 (`journal` says what is in it). A stream whose store is a folder can be replayed in parts: open
 the stream again, and the replay goes on behind its last row. After a kill the file ends as it
-would have without, but for seconds, if the stream waits for its trainings (`wait=True`).
+would have without, but for seconds, if the stream waits for its trainings (`wait=True`). Only
+the selection of a model that the stream has dropped by then (`max_models`) is missing.
 
 >>> import tempfile
 >>> table = pa.table({"a": [0.1, 0.9] * 150, "sold": [False, True] * 150})
