@@ -12,6 +12,7 @@ from torch import nn
 
 from driftquilt import QuiltClassifier, TorchLearner
 from driftquilt.errors import DriftquiltError, InputError, LearnerError
+from driftquilt.executor import Threads
 from driftquilt.learners.mlp import MLP
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
@@ -236,6 +237,7 @@ BAD_SETTINGS: dict[str, list[Any]] = {
     "score_every": [0, 2.5, True, None],
     "epoch_rows": [0, -1, 1.5, True, "all"],
     "averaging": [-0.1, 1, 1.5, True, "most", None, float("nan")],
+    "engine": ["spark", None, 2, Threads],
     "n_jobs": [0, -1, 1.5, True, "all"],
     "progress": [1, None],
     "random_state": ["a", -1, 2**32, 0.5, True, np.random.default_rng(0)],

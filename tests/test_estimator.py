@@ -25,6 +25,7 @@ from torch import nn
 from driftquilt import QuiltClassifier, TorchLearner
 from driftquilt.core.pace import FULL_PACE
 from driftquilt.errors import InputError
+from driftquilt.executor import Threads
 from driftquilt.learners.mlp import MLP
 from driftquilt.methods.quilt import DEFAULT, PAPER, Quilt
 from driftquilt.search.bayes import Bayes
@@ -357,7 +358,7 @@ def test_every_candidate_is_tried_once_per_fold_and_one_wins(
 def method_of(clf: QuiltClassifier) -> Quilt:
     """What a classifier's settings say, but for what follows from its rows."""
     quilt = clf._quilt(clf._make_learner(), (), 2)
-    return replace(quilt, seed=0, n_classes=None, n_threads=1)
+    return replace(quilt, seed=0, n_classes=None, executor=Threads(1))
 
 
 def test_the_default_settings_are_those_that_were_measured() -> None:
@@ -389,7 +390,8 @@ def test_no_progress_draws_nothing(capfd: pytest.CaptureFixture[str], search: st
 def test_the_selection_is_shown_as_a_table() -> None:
     lines = repr(fitted().selection_).splitlines()
     assert lines[0].startswith("Trained for June (80 rows): ")
-    assert lines[0].endswith("of 2 past segments kept (scores at the best epoch)")
+    bound = f"the bound is {fitted().disparity_max_:.2f}"
+    assert lines[0].endswith(f"of 2 past segments kept (scores are medians over epochs, {bound})")
     assert [line.split()[0] for line in lines[1:]] == ["segment", "April", "May"]
 
 

@@ -43,10 +43,10 @@ def test_the_number_of_cores_changes_no_byte(search: str) -> None:
 
 def test_no_number_of_cores_means_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert method_of(QuiltClassifier()).n_threads == 7
-    assert method_of(QuiltClassifier(n_jobs=3)).n_threads == 3
+    assert method_of(QuiltClassifier()).executor.n_workers == 7
+    assert method_of(QuiltClassifier(n_jobs=3)).executor.n_workers == 3
     monkeypatch.setattr(os, "cpu_count", lambda: None)  # Python may not know
-    assert method_of(QuiltClassifier()).n_threads == 1
+    assert method_of(QuiltClassifier()).executor.n_workers == 1
 
 
 def test_settings_make_up_the_pace() -> None:

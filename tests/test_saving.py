@@ -204,6 +204,18 @@ def refused(path: Path) -> str:
     return str(caught.value)
 
 
+def test_a_folder_is_refused_with_the_model_in_it(saved: Path, tmp_path: Path) -> None:
+    assert refused(saved.parent) == f"{saved.parent} is a folder; name its model, {saved}"
+    (tmp_path / "empty").mkdir()
+    assert refused(tmp_path / "empty").endswith("name a model file; it holds none")
+
+
+@pytest.mark.parametrize("text", ['{"label": "churned"}', '[{"age": 31}]', "age,label\n31,buys\n"])
+def test_a_file_that_begins_like_no_model_is_said_to_be_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(text)
+    assert refused(tmp_path / "a").startswith(f"{tmp_path / 'a'} is not a model file; name one")
+
+
 @pytest.mark.parametrize("twentieth", range(20))
 def test_a_file_cut_short_is_refused(saved: Path, twentieth: int) -> None:
     data = saved.read_bytes()

@@ -1,7 +1,8 @@
 """Concept drift: choose which past data to retrain on.
 
 driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`; on
-a live stream, with `QuiltStream`, or with `RiverQuilt` inside of river.
+a live stream, with `QuiltStream`, or with `RiverQuilt` inside of river; with `Client` or
+`AsyncClient` on a stream that a service keeps.
 """
 
 from __future__ import annotations
@@ -14,16 +15,22 @@ from driftquilt.errors import (
     LearnerError,
     MissingExtraError,
     ModelFileError,
+    ServiceError,
+    SourceError,
     StoreError,
 )
 
 if TYPE_CHECKING:
+    from driftquilt.client.asynchronous import AsyncClient
+    from driftquilt.client.synchronous import Client
     from driftquilt.estimator import QuiltClassifier
     from driftquilt.learners.torch_module import TorchLearner
     from driftquilt.stream.river import RiverQuilt
     from driftquilt.stream.runner import QuiltStream
 
 __all__ = [
+    "AsyncClient",
+    "Client",
     "DriftquiltError",
     "InputError",
     "LearnerError",
@@ -32,6 +39,8 @@ __all__ = [
     "QuiltClassifier",
     "QuiltStream",
     "RiverQuilt",
+    "ServiceError",
+    "SourceError",
     "StoreError",
     "TorchLearner",
     "__version__",
@@ -41,6 +50,8 @@ __version__ = "0.1.0"
 
 # Looked up at first use: scikit-learn, river and torch take seconds to import.
 _LAZY = {
+    "AsyncClient": "driftquilt.client.asynchronous",
+    "Client": "driftquilt.client.synchronous",
     "QuiltClassifier": "driftquilt.estimator",
     "QuiltStream": "driftquilt.stream.runner",
     "RiverQuilt": "driftquilt.stream.river",

@@ -7,11 +7,16 @@ A message says what was found, where, and what to do. The built-in bases (`Value
     ├── InputError         the caller's rows, labels, segments or settings
     ├── LearnerError       a learner that cannot do what Quilt asks of it
     ├── ModelFileError     a model file that is damaged or not ours
+    ├── SourceError        a broker that will not give what was asked of it
     ├── StoreError         a store that is damaged, in use, full, or not ours
+    ├── ServiceError       what the service refused, or that it cannot be reached
     └── MissingExtraError  an optional dependency that is not installed
 """
 
 from __future__ import annotations
+
+from functools import partial
+from typing import Any
 
 __all__ = [
     "DriftquiltError",
@@ -19,6 +24,8 @@ __all__ = [
     "LearnerError",
     "MissingExtraError",
     "ModelFileError",
+    "ServiceError",
+    "SourceError",
     "StoreError",
 ]
 
@@ -39,8 +46,43 @@ class ModelFileError(DriftquiltError, ValueError):
     """A model file that is damaged, foreign, or from a newer version."""
 
 
+class SourceError(DriftquiltError, OSError):
+    """A broker that refuses, or no longer has what is asked for; waiting would not mend it."""
+
+
 class StoreError(DriftquiltError, OSError):
     """A store that is damaged, in use elsewhere, on a disk in trouble, or not ours."""
+
+
+class ServiceError(DriftquiltError):
+    """What the service refused, or that it cannot be reached.
+
+    `status` is that of HTTP, None if no answer came; `kind` is a word for the reason, `detail`
+    a sentence, and `request_id` finds the request in the service's logs.
+
+    >>> error = ServiceError("there is no stream 'a'", status=404, kind="not-found", request_id="7")
+    >>> str(error), error.status
+    ("there is no stream 'a' (404 not-found, request 7)", 404)
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        kind: str = "unreachable",
+        request_id: str | None = None,
+    ) -> None:
+        where = [" ".join(str(part) for part in (status, kind) if part is not None)]
+        where += [] if request_id is None else [f"request {request_id}"]
+        super().__init__(f"{detail} ({', '.join(where)})")
+        self.status, self.kind, self.detail, self.request_id = status, kind, detail, request_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        named: dict[str, Any] = {
+            "status": self.status, "kind": self.kind, "request_id": self.request_id
+        }  # fmt: skip
+        return partial(type(self), **named), (self.detail,)
 
 
 class MissingExtraError(DriftquiltError, ImportError):
@@ -52,3 +94,7 @@ class MissingExtraError(DriftquiltError, ImportError):
 
     def __init__(self, package: str, *, extra: str) -> None:
         super().__init__(f"{package} is not installed; run: pip install 'driftquilt[{extra}]'")
+        self.package, self.extra = package, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), extra=self.extra), (self.package,)

@@ -18,7 +18,6 @@ array(['buys', 'leaves'], dtype='<U6')
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +27,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from driftquilt import estimator_file
@@ -37,13 +35,13 @@ from driftquilt.core.segment import Segment, count_rows, cut
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError
 from driftquilt.estimator_file import starts_alike
-from driftquilt.executor import one_blas_thread
+from driftquilt.estimator_rows import AllRows, class_weights, to_matrix, width
+from driftquilt.executor import Executor, Threads, find_executor, one_blas_thread
 from driftquilt.inputs.codes import warn_of_order
 from driftquilt.inputs.encoder import Encoder
 from driftquilt.inputs.header import sources
-from driftquilt.inputs.in_place import TableInPlace
-from driftquilt.inputs.rows import Features, Rows, read_array
-from driftquilt.inputs.table import Table, read_table
+from driftquilt.inputs.rows import Rows, read_array
+from driftquilt.inputs.table import read_table
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.methods.quilt import DEFAULT, PAPER, FoldTrial, Quilt, QuiltModel
@@ -95,8 +93,13 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         selected ones, drawn anew; None takes all.
     averaging : float
         How much of the weights' running average an epoch keeps, from 0 (no average) to below 1.
+    engine : "local", "processes", "ray", "auto" or an Executor
+        Where folds are trained, and bounds that can be tried on their own: on threads of this
+        process (the default learner only; others go one after the other), in processes, or on a
+        Ray cluster (extra `ray`); "auto" is Ray where a cluster is at hand and pays for itself,
+        else local. The outcome is the same, bit for bit.
     n_jobs : int, optional
-        Cores to use for the folds of the default learner; None uses all.
+        Cores of this machine to use; None uses all.
     progress : bool
         Draw a bar while the bound is searched.
     random_state : int, optional
@@ -141,6 +144,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         score_every: int = 3,
         epoch_rows: int | None = 2048,
         averaging: float = 0.8,
+        engine: str | Executor = "local",
         n_jobs: int | None = None,
         progress: bool = False,
         random_state: int | np.random.RandomState | None = None,
@@ -163,6 +167,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.score_every = score_every
         self.epoch_rows = epoch_rows
         self.averaging = averaging
+        self.engine = engine
         self.n_jobs = n_jobs
         self.progress = progress
         self.random_state = random_state
@@ -247,7 +252,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = self._as_trained(read_array(X)) if self.encoder_ is None else read_table(X)
         with one_blas_thread():
-            return self.model_.predict_proba(_to_matrix(rows, self.encoder_, self.learner_))
+            return self.model_.predict_proba(to_matrix(rows, self.encoder_, self.learner_))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write weights, encoding, settings and explanation to one safetensors file.
@@ -262,16 +267,28 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Read a model that `save` wrote; a torch model needs its learner to be given again."""
         return estimator_file.load(cls, path, learner)
 
+    def to_onnx(self, *, missing: str = "") -> bytes:
+        """The model and its encoding as one ONNX graph, for runtimes without driftquilt.
+
+        Every column is an input, (n, 1): numbers as float64 with NaN for a missing one, text as
+        strings with `missing` for a missing one, dates and times of day as int64 microseconds; the
+        outputs are `label` and `probabilities`. It takes the extra `onnx` and the default learner;
+        more in `export.classifier`.
+        """
+        check_is_fitted(self)
+        from driftquilt.export.classifier import to_onnx  # noqa: PLC0415  # few need it
+
+        return to_onnx(self, missing)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
-    def _fit(self, seen: Rows) -> Self:
-        weighed = self.class_weight is not None
-        rows = seen.weighing(
-            seen.weight * self._class_weights(seen)[seen.y] if weighed else seen.weight
-        )
+    def _fit(self, seen: Rows, past: AllRows | None = None) -> Self:
+        """Select and train; with `past`, `seen` is only what a training may draw from."""
+        weights = class_weights(seen, self.class_weight)
+        rows = seen.weighing(seen.weight if weights is None else seen.weight * weights[seen.y])
         if len(rows.y) < 2 or len(rows.classes) < 2:  # noqa: PLR2004
             raise InputError(
                 f"found {len(rows.y)} sample(s) of {len(rows.classes)} class(es) "
@@ -283,11 +300,15 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         previous = self._previous(rows, encoder, learner)
         if previous:  # its weights mean what its own encoding made of the rows
             encoder = self.encoder_
-        quilt = self._quilt(learner, previous, len(rows.classes))
+        n_numbers = len(rows.y) * width(rows.features, encoder)
+        quilt = self._quilt(learner, previous, len(rows.classes), n_numbers)
+        if past is not None and encoder is not None:
+            quilt = past.place(quilt, encoder, rows.classes, weights)
         history, current = self._cut(rows, encoder, learner)
         trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
         model = quilt.conclude(history, current, trials)
-        *n_past, n_current = count_rows(rows.codes, len(rows.segments)).tolist()
+        counts = count_rows(rows.codes, len(rows.segments)).tolist()
+        *n_past, n_current = counts if past is None else past.n_rows
         selection = replace(model.selection, n_rows=tuple(n_past), n_current=n_current)
         self._keep(seen, encoder, learner, replace(model, selection=selection))
         return self
@@ -304,11 +325,11 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[list[Segment], Segment]:
         """The segments in memory; of very long ones the rows that a training draws from."""
         y, codes, weight = rows.y, rows.codes, rows.weight
-        width = _width(rows.features, encoder)
-        held = self._pace().to_hold(codes, len(rows.segments), width)
+        n_columns = width(rows.features, encoder)
+        held = self._pace().to_hold(codes, len(rows.segments), n_columns)
         if held is not None:
             y, codes, weight = y[held], codes[held], weight[held]
-        X = _to_matrix(rows.features, encoder, learner, held)
+        X = to_matrix(rows.features, encoder, learner, held)
         weight = (weight / rows.weight.mean()).astype(np.float32)
         return cut(X, y, codes, rows.segments, weight)
 
@@ -356,25 +377,9 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.ones((1, *self.row_shape_), self.row_dtype_)
         return np.ones((1, len(self.encoder_.feature_names_out)), np.float32)
 
-    def _class_weights(self, rows: Rows) -> NDArray[np.float64]:
-        """One weight per class; under "balanced", classes without a row weigh 1."""
-        weights = np.ones(len(rows.classes))
-        if isinstance(self.class_weight, Mapping):
-            labels = rows.classes.tolist()
-            unknown = set(self.class_weight) - set(labels)
-            if unknown:
-                raise InputError(
-                    f"class_weight names {', '.join(map(repr, unknown))}, but the classes are "
-                    f"{labels}"
-                )
-            weights[:] = [self.class_weight.get(label, 1.0) for label in labels]
-        elif self.class_weight is not None:
-            y = rows.y[rows.weight > 0]
-            seen = np.unique(y)
-            weights[seen] = compute_class_weight(self.class_weight, classes=seen, y=y)
-        return weights
-
-    def _quilt(self, learner: Learner, previous: Sequence[Model], n_classes: int) -> Quilt:
+    def _quilt(
+        self, learner: Learner, previous: Sequence[Model], n_classes: int, n_numbers: int = 0
+    ) -> Quilt:
         searches = {"shared": DEFAULT.search, "bayes": PAPER.search}
         search = searches[self.search] if isinstance(self.search, str) else self.search
         if self.disparity_max is not None:
@@ -387,11 +392,24 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             pace=self._pace(),
             n_classes=n_classes,
-            n_threads=self.n_jobs or os.cpu_count() or 1,
+            executor=self._executor(learner, n_numbers),
             search=search,
             rule=Rule(self.use_disparity, self.use_gain),
             previous=previous,
         )
+
+    def _executor(self, learner: Learner, n_numbers: int) -> Executor:
+        sampled = self.epoch_rows is not None and self.score_rows is not None
+        # A training that samples is short, however long the past is.
+        return find_executor(*self._engine(learner), effort=0 if sampled else n_numbers)
+
+    def _engine(self, learner: Learner) -> tuple[str | Executor, int]:
+        """Where to work, and on how many cores if it is here."""
+        on_threads = isinstance(self.engine, Threads) or self.engine in ("local", "auto")
+        if on_threads and not isinstance(learner, MLP):
+            # Code of others may want every core, and torch's seed is everybody's.
+            return self.engine if isinstance(self.engine, str) else Threads(1), 1
+        return self.engine, self.n_jobs or os.cpu_count() or 1
 
     def _pace(self) -> Pace:
         return Pace(self.score_rows, self.score_every, self.epoch_rows, self.averaging)
@@ -415,7 +433,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.learner_ = learner
         self.selection_ = model.selection
         self.search_ = model.tried_bounds()
-        self.disparity_max_ = float(np.mean([fold.disparity_max for fold in model.selection.folds]))
+        self.disparity_max_ = model.selection.disparity_max
         self.classes_ = rows.classes
         self.encoder_ = encoder
         self._seen = rows
@@ -428,36 +446,3 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_features_in_, self.row_shape_ = rows.features.shape[1], rows.features.shape[1:]
             is_table = isinstance(learner, MLP)
             self.row_dtype_ = np.dtype(np.float32) if is_table else rows.features.dtype
-
-
-def _width(features: Features, encoder: Encoder | None) -> int:
-    """Numbers in a row."""
-    if encoder is not None:
-        return len(encoder.feature_names_out)
-    assert isinstance(features, np.ndarray)  # noqa: S101
-    return math.prod(features.shape[1:])
-
-
-def _to_matrix(
-    rows: Features,
-    encoder: Encoder | None,
-    learner: Learner,
-    held: NDArray[np.intp] | None = None,
-) -> NDArray[Any]:
-    """Rows as the learner takes them, all or those held."""
-    if isinstance(rows, TableInPlace):
-        assert encoder is not None  # noqa: S101
-        return encoder.transform_in_place(rows, held)
-    if isinstance(rows, Table):
-        assert encoder is not None  # noqa: S101
-        return encoder.transform(rows if held is None else rows.take(held))
-    if held is not None:
-        rows = rows[held]
-    if not isinstance(learner, MLP):
-        return rows
-    if rows.ndim != 2:  # noqa: PLR2004
-        raise InputError(
-            f"X has shape {rows.shape}, but the default learner takes two-dimensional tables; "
-            "give a learner such as TorchLearner(module) for other rows"
-        )
-    return rows.astype(np.float32, copy=False)

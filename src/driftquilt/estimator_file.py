@@ -56,7 +56,8 @@ def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         for fold, model in enumerate(clf.model_.models)
         for name, tensor in model.tensors().items()
     }
-    settings, learner = clf.get_params(deep=False), clf.learner_
+    # Where it was trained is no part of a model.
+    settings, learner = {**clf.get_params(deep=False), "engine": "local"}, clf.learner_
     if type(learner) is MLP:  # settings may have been changed since; the weights have not
         settings |= asdict(learner)
     record = {
@@ -108,7 +109,7 @@ def _restore(
     models = _models(tensors, clf.learner_, len(clf.selection_.folds), len(clf.classes_))
     clf.model_ = QuiltModel(models=models, selection=clf.selection_)
     clf.search_ = [TriedBound(*line) for line in record["search"]]
-    clf.disparity_max_ = float(np.mean([fold.disparity_max for fold in clf.selection_.folds]))
+    clf.disparity_max_ = clf.selection_.disparity_max
     _restore_input(clf, record)
     if not all(starts_alike(clf.learner_, clf._example(), model) for model in models):
         raise ModelFileError("the weights are not those of a net for the rows it describes")
@@ -162,6 +163,7 @@ def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
         weights = [[_plain(label), float(weight)] for label, weight in weights.items()]
     state = settings["random_state"]
     changed = {
+        "engine": engine if isinstance(engine := settings.get("engine"), str) else "local",
         "search": search,
         "class_weight": weights,
         "random_state": int(state) if isinstance(state, int | np.integer) else None,

@@ -26,11 +26,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from driftquilt.errors import ModelFileError
+from driftquilt.file_errors import about
 
 __all__ = ["FORMAT", "read_model", "write_model"]
 
 #: Raised when files of the version before can no longer be read.
 FORMAT = 1
+_START = 9  # bytes by which a safetensors file is known
 
 
 def write_model(
@@ -44,18 +46,20 @@ def write_model(
     text = json.dumps(record)
     header = {"driftquilt": text, "format": str(FORMAT), "sha256": _digest(tensors, text)}
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("wb") as file:
-            file.write(save(tensors, metadata=header))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    with about(target):
+        try:
+            with draft.open("wb") as file:
+                file.write(save(tensors, metadata=header))
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Weights and record of a model file; ModelFileError for anything else."""
+    _refuse_others(Path(path))
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = file.metadata() or {}
@@ -74,6 +78,23 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     if header.get("sha256") != _digest(tensors, header["driftquilt"]):
         raise ModelFileError(f"{path} is damaged: its checksum does not match; save it again")
     return tensors, json.loads(header["driftquilt"])
+
+
+def _refuse_others(path: Path) -> None:
+    """What is plainly no model: a folder, or a file that begins like something else."""
+    if path.is_dir():
+        models = sorted(path.glob("*.safetensors"))
+        hint = f"its model, {models[0]}" if models else "a model file; it holds none"
+        raise ModelFileError(f"{path} is a folder; name {hint}")
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        start = file.read(_START)
+    if len(start) == _START and start[-1:] != b"{":  # eight bytes of length, then JSON
+        raise ModelFileError(
+            f"{path} is not a model file; name one that `driftquilt select` or `save` wrote, such "
+            "as model.safetensors"
+        )
 
 
 def _digest(tensors: dict[str, NDArray[Any]], text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from driftquilt.errors import InputError
+from driftquilt.executor import ENGINES
 
 __all__ = ["check_settings"]
 
@@ -34,7 +35,16 @@ def _is_flag(value: Any) -> bool:
 def _is_search(value: Any) -> bool:
     if isinstance(value, str):
         return value in ("shared", "bayes")
-    return not isinstance(value, type) and hasattr(value, "trials") and value.n_trials >= 1
+    needed = ("trials", "split", "n_trials")
+    has_all = not isinstance(value, type) and all(hasattr(value, name) for name in needed)
+    return has_all and value.n_trials >= 1
+
+
+def _is_engine(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ENGINES
+    wanted = (getattr(value, name, None) for name in ("run", "keep"))
+    return not isinstance(value, type) and all(map(callable, wanted))
 
 
 def _is_learner(value: Any) -> bool:
@@ -94,6 +104,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "score_every": _COUNT,
     "epoch_rows": _COUNT_OR_ALL,
     "averaging": (lambda v: _is_number(v) and 0 <= v < 1, "a number from 0 to below 1"),
+    "engine": (_is_engine, "'local', 'processes', 'ray', 'auto' or an executor object"),
     "n_jobs": _COUNT_OR_ALL,
     "progress": _FLAG,
     "random_state": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from driftquilt.datasets.base import Stream
 from driftquilt.datasets.real import REAL, SOURCE, cache_folder, find_file, load_real
 from driftquilt.errors import InputError
 from tests.datasets.conftest import Answer, Server, Toy, npy
+from tests.ports import free_port
 from tests.published import load_published
 
 
@@ -148,10 +148,7 @@ def test_a_download_that_breaks_off_is_told(server: Server, cache: Path, toy: To
 
 
 def test_a_host_that_does_not_answer_is_told(cache: Path, toy: Toy) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    assert "refused" in refused(toy, f"http://127.0.0.1:{port}", cache)
+    assert "refused" in refused(toy, f"http://127.0.0.1:{free_port()}", cache)
 
 
 def test_a_host_that_does_not_exist_is_told(cache: Path, toy: Toy) -> None:

@@ -19,10 +19,11 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from driftquilt.core.segment import History, Segment
 from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.executor import no_interrupt
 from driftquilt.experiments.plan import Plan, load_stream, make_plan
 from driftquilt.experiments.protocol import evaluations
 from driftquilt.experiments.results import Cell, Result, read_results
-from driftquilt.experiments.run import effort, no_interrupt, run_plan, run_task, split_tasks
+from driftquilt.experiments.run import effort, run_plan, run_task, split_tasks
 from driftquilt.methods.base import Fitted, Method
 from driftquilt.methods.naive import CurrentSegment, FullData
 from driftquilt.methods.quilt import Quilt, QuiltModel
@@ -172,7 +173,7 @@ def test_a_maker_that_cannot_travel_is_refused_before_anything_runs(
     plan = make_plan(
         datasets=[dataset], methods=["mine"], n_seeds=1, extra={"mine": lambda *_: Guess()}
     )
-    with pytest.raises(InputError, match="at the top of a module, or run with jobs=1"):
+    with pytest.raises(InputError, match="at the top of a module, or work in this process"):
         run(plan, tmp_path, jobs=2)
     assert len(run(plan, tmp_path, jobs=1)) == 3
 

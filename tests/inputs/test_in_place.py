@@ -153,7 +153,6 @@ def test_many_small_chunks_become_one_piece(monkeypatch: pytest.MonkeyPatch) -> 
         {"a": pa.array([], pa.int8())},
         {},
     ],
-    ids=str,
 )
 def test_what_cannot_be_used_is_refused_as_when_it_is_loaded(columns: dict[str, Any]) -> None:
     with pytest.raises(InputError) as loading:

@@ -140,7 +140,6 @@ def test_names_become_strings() -> None:
         pd.Period("2026-05"),
         np.array([1.0]),
     ],
-    ids=repr,
 )
 def test_what_a_table_refuses_a_row_refuses_with_its_column(value: Any) -> None:
     holder = np.empty(1, dtype=object)

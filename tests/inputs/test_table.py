@@ -271,3 +271,11 @@ def test_stack_names_the_columns_that_do_not_match() -> None:
         stack(rows(a=[1]), rows(a=["x"]))
     with pytest.raises(InputError, match="'a' is text in the rows before and numbers in the new"):
         stack(rows(a=["x"]), rows(a=[1]))
+
+
+@pytest.mark.parametrize("rows", [[{"age": 31}], ({"age": 31}, {"age": 7})])
+def test_rows_as_dicts_are_refused_with_how_to_make_a_table_of_them(rows: Any) -> None:
+    with pytest.raises(InputError, match=r"of dicts, one per row; .* pandas.DataFrame\(rows\) or "):
+        read_table(rows)
+    read_table(pd.DataFrame(rows))
+    read_table(pa.Table.from_pylist(list(rows)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +13,8 @@ import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from driftquilt.core.segment import Segment
 from driftquilt.core.selection import Rule, Scores
@@ -22,6 +25,8 @@ from driftquilt.methods.explanation import FoldCurves, Selection, explain_folds,
 from driftquilt.methods.quilt import Quilt
 from driftquilt.search.base import Trial
 from driftquilt.search.shared import Shared
+
+SCORES = "scores are medians over epochs, the bound is 0.50"
 
 
 def fold(
@@ -73,10 +78,49 @@ def test_the_share_is_the_mean_over_folds_of_the_share_of_epochs() -> None:
     assert [use.share for use in example()] == [0.0, 0.0, 1.0, 0.25]
 
 
-def test_scores_are_means_over_folds_at_the_first_the_best_and_the_last_epoch() -> None:
+def test_scores_are_means_over_folds_at_three_epochs_and_of_the_medians() -> None:
     june = example().of("June")
-    assert june.disparity == pytest.approx(((0.1 + 0.3) / 2, (0.3 + 0.2) / 2, (0.4 + 0.2) / 2))
-    assert june.gain == pytest.approx(((0.1 + 0.1) / 2, (0.3 + 0.5) / 2, (0.4 + 0.5) / 2))
+    assert june.disparity == pytest.approx(
+        ((0.1 + 0.3) / 2, (0.3 + 0.2) / 2, (0.4 + 0.2) / 2, (0.25 + 0.25) / 2)
+    )
+    assert june.gain == pytest.approx(
+        ((0.1 + 0.1) / 2, (0.3 + 0.5) / 2, (0.4 + 0.5) / 2, (0.25 + 0.3) / 2)
+    )
+
+
+def test_the_bound_is_the_mean_over_folds() -> None:
+    whole = example()
+    folds = (replace(whole.folds[0], disparity_max=0.3), whole.folds[1])
+    assert replace(whole, folds=folds).disparity_max == pytest.approx(0.4)
+
+
+def test_the_shares_of_used_and_failed_epochs_add_up() -> None:
+    # July fails one test at a time: too far in 1 of 4 and 2 of 2 epochs, away in 1 of 4 and none.
+    july = example().of("July")
+    assert (july.share, july.too_far, july.away) == pytest.approx((0.25, 0.625, 0.125))
+
+
+@given(data=st.data())
+def test_what_fails_a_test_in_every_epoch_fails_it_in_the_median(data: st.DataObject) -> None:
+    folds = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        n_epochs = data.draw(st.integers(1, 5))
+        bound = data.draw(st.floats(0.01, 2))
+        far = [[bound + data.draw(st.floats(0, 5))] for _ in range(n_epochs)]
+        away = [[data.draw(st.floats(-5, 0))] for _ in range(n_epochs)]
+        folds.append(fold(far, away, [0.5] * n_epochs, Rule(), bound))
+    [use] = selection = Selection(("May",), (10,), tuple(folds), Rule())
+    assert use.disparity.median >= selection.disparity_max - 1e-9
+    assert use.gain.median <= 0
+    assert (use.too_far, use.away, use.fate) == (1, 1, "dropped: too far")
+
+
+@pytest.mark.parametrize(
+    ("name", "fate"),
+    [("April", "dropped: too far"), ("May", "dropped: points away"), ("June", "kept")],
+)
+def test_the_fate_names_the_test_that_failed_more_often(name: str, fate: str) -> None:
+    assert example().of(name).fate == fate
 
 
 def test_a_segment_is_found_by_name_number_and_slice() -> None:
@@ -96,21 +140,23 @@ def test_an_unknown_name_is_an_input_error_that_lists_the_known_ones() -> None:
 def test_a_segment_too_far_is_dropped_with_its_distance_and_the_bound() -> None:
     sentence = example().of("April").sentence()
     assert sentence.startswith("April was dropped")
-    assert "too far from today's in 100% of epochs (disparity 0.85, bound 0.50)" in sentence
+    assert "too far from today's in 100% of epochs (median disparity 0.82, bound 0.50" in sentence
     assert "points away" not in sentence
 
 
 def test_a_segment_pointing_away_is_dropped_with_its_gain() -> None:
     sentence = example().of("May").sentence()
     assert sentence.startswith("May was dropped")
-    assert "points away from today's in 100% of epochs (gain -0.2)" in sentence
+    assert "points away from today's in 100% of epochs (" in sentence
+    assert "median gain -0.3)" in sentence
     assert "too far" not in sentence
 
 
 def test_a_kept_segment_is_said_to_agree() -> None:
     sentence = example().of("June").sentence()
     assert sentence.startswith("June was kept (used in 100% of epochs)")
-    assert "agrees with today's (disparity 0.25, gain +0.25)" in sentence
+    assert "its gradient agrees with today's (median disparity 0.25, bound 0.50, median" in sentence
+    assert sentence.endswith("median gain +0.28).")
     assert "too far" not in sentence
     assert "points away" not in sentence
 
@@ -118,13 +164,16 @@ def test_a_kept_segment_is_said_to_agree() -> None:
 def test_a_segment_used_now_and_then_has_both_reasons() -> None:
     sentence = example().of("July").sentence()
     assert sentence.startswith("July was kept (used in 25% of epochs)")
-    assert "too far from today's in 50% of epochs" in sentence
-    assert "points away from today's in 17% of epochs" in sentence
+    assert "its gradient agrees with today's in part, but it is too far" in sentence
+    assert "too far from today's in 62% of epochs" in sentence
+    assert "points away from today's in 12% of epochs" in sentence
 
 
 def test_a_test_that_is_switched_off_is_never_a_reason() -> None:
     assert "too far" not in example(Rule(use_disparity=False)).explain()
     assert "points away" not in example(Rule(use_gain=False)).explain()
+    without = example(Rule(use_disparity=False, use_gain=False)).of("April").sentence()
+    assert "both tests are switched off (median disparity 0.82, median gain" in without
 
 
 def test_scores_that_are_not_numbers_do_not_count_as_agreement() -> None:
@@ -141,6 +190,16 @@ def test_explain_has_a_sentence_per_segment_oldest_first() -> None:
     assert all(line.endswith(".") for line in lines)
 
 
+def test_one_row_and_one_segment_are_not_plural() -> None:
+    whole = example()
+    folds = tuple(
+        replace(f, selected=f.selected[:, :1], disparity=f.disparity[:, :1], gain=f.gain[:, :1])
+        for f in whole.folds
+    )
+    one = Selection(("April",), (10,), folds, Rule(), "August", 1)
+    assert one.explain().startswith("Trained for August (1 row): 0 of 1 past segment kept.")
+
+
 def test_an_empty_history_is_explained_shown_and_saved() -> None:
     selection = empty()
     assert selection.explain().startswith("There is no past segment")
@@ -154,12 +213,12 @@ def test_an_empty_history_is_explained_shown_and_saved() -> None:
     assert again.folds[0].selected.shape == (3, 0)
 
 
-def test_repr_is_a_table_with_the_scores_at_the_best_epoch() -> None:
+def test_repr_is_a_table_with_the_scores_that_the_sentences_have() -> None:
     head, titles, *lines = repr(example()).splitlines()
     kept = "2 of 4 past segments kept"
-    assert head == f"Trained for August (50 rows): {kept} (scores at the best epoch)"
+    assert head == f"Trained for August (50 rows): {kept} ({SCORES})"
     assert titles.split() == ["segment", "rows", "used", "disparity", "gain"]
-    assert lines[2].split() == ["June", "30", "100%", "0.250", "+0.4000"]
+    assert lines[2].split() == ["June", "30", "100%", "0.250", "+0.2750"]
     assert len({len(line) for line in (titles, *lines)}) == 1
 
 
@@ -280,7 +339,7 @@ def test_curves_are_those_of_the_winning_trials() -> None:
     assert selection.folds[0].best == 2
     assert use.n_rows == 5
     assert use.share == 0.5
-    assert use.disparity == (0.1, 0.7, 0.9)
+    assert use.disparity == pytest.approx((0.1, 0.7, 0.9, (0.2 + 0.7) / 2))
 
 
 def test_a_real_training_is_explained() -> None:

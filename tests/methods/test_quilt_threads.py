@@ -12,8 +12,10 @@ import pytest
 from numpy.typing import NDArray
 from torch import nn
 
+from driftquilt import QuiltClassifier
 from driftquilt.core.pace import Pace
 from driftquilt.core.segment import Segment, cut
+from driftquilt.executor import Processes, Threads
 from driftquilt.learners.base import Learner
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.learners.torch_module import TorchLearner
@@ -56,10 +58,17 @@ def outcome(quilt: Quilt) -> tuple[bytes, str, list[tuple[int, float, float, boo
 @pytest.mark.parametrize("search", [QUILT.search, Bayes(2, 1)], ids=["shared", "bayes"])
 def test_the_number_of_threads_changes_no_byte(search: Search) -> None:
     quilt = replace(QUILT, search=search)
-    expected = outcome(replace(quilt, n_threads=1))
+    expected = outcome(replace(quilt, executor=Threads(1)))
     assert [fold for fold, *_ in expected[2]] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    for n_threads in (2, 5):
-        assert outcome(replace(quilt, n_threads=n_threads)) == expected
+    for executor in (Threads(2), Threads(5)):
+        assert outcome(replace(quilt, executor=executor)) == expected
+
+
+def test_processes_change_no_byte_and_neither_do_bounds_on_their_own() -> None:
+    quilt = replace(QUILT, n_folds=1, search=Shared((0.2, 0.5, 1.0, 1.5)))
+    expected = outcome(quilt)
+    for executor in (Processes(2), Threads(3)):
+        assert outcome(replace(quilt, executor=executor)) == expected
 
 
 class Watched(MLP):
@@ -75,7 +84,7 @@ class Watched(MLP):
 def test_the_default_learner_trains_on_threads_when_it_may() -> None:
     for n_threads, stays in ((1, True), (2, False)):
         Watched.threads.clear()
-        replace(QUILT, learner=Watched(4), n_threads=n_threads).adapt(HISTORY, CURRENT)
+        replace(QUILT, learner=Watched(4), executor=Threads(n_threads)).adapt(HISTORY, CURRENT)
         assert (threading.get_ident() in Watched.threads) is stays
         assert len(Watched.threads) <= n_threads
 
@@ -88,14 +97,15 @@ def test_a_torch_net_stays_on_the_calling_thread() -> None:
         return nn.Sequential(nn.Linear(n_features, 3), nn.Tanh(), nn.Linear(3, n_classes))
 
     learner: Learner = TorchLearner(net)
-    replace(QUILT, learner=learner, max_epochs=2, n_threads=4).adapt(HISTORY, CURRENT)
+    clf = QuiltClassifier(learner=learner, max_epochs=2, n_folds=3, n_jobs=4)
+    clf.fit(CURRENT.X, CURRENT.y)
     assert threads == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_no_thread_outlives_the_training(n_threads: int) -> None:
     before = threading.active_count()
-    replace(QUILT, n_threads=n_threads).adapt(HISTORY, CURRENT)
+    replace(QUILT, executor=Threads(n_threads)).adapt(HISTORY, CURRENT)
     assert threading.active_count() == before
 
 
@@ -104,7 +114,7 @@ def test_the_default_is_the_paper_with_folds_samples_and_averaged_weights() -> N
     assert DEFAULT.n_folds > 1
     assert DEFAULT.pace.averaging > 0
     assert Pace() == PAPER.pace
-    assert DEFAULT.n_threads == PAPER.n_threads == 1
+    assert DEFAULT.executor == PAPER.executor == Threads(1)
     assert (DEFAULT.rule, DEFAULT.max_epochs) == (PAPER.rule, PAPER.max_epochs)
 
 

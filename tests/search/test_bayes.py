@@ -17,7 +17,7 @@ from driftquilt.core.segment import cut, folds
 from driftquilt.core.training import Task
 from driftquilt.datasets.synthetic import sine
 from driftquilt.errors import InputError
-from driftquilt.executor import side_by_side
+from driftquilt.executor import Threads
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.search.base import Trial
 from driftquilt.search.bayes import Bayes
@@ -142,7 +142,7 @@ def test_folds_on_threads_put_optunas_verbosity_back(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(optuna, "create_study", slow)
     before = optuna.logging.get_verbosity()
-    works = [Bayes(1, 0).trials(sine_task(seed), start) for seed in range(2)]
-    assert len(list(side_by_side(works, 2))) == 2
+    works = Threads(2).run(lambda _, seed: Bayes(1, 0).trials(sine_task(seed), start), None, [0, 1])
+    assert len(list(works)) == 2
     assert most == [1, 1]
     assert optuna.logging.get_verbosity() == before

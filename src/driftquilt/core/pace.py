@@ -27,12 +27,14 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Pick, Segment, count_rows, sample
 
-__all__ = ["FULL_PACE", "Pace"]
+__all__ = ["FULL_PACE", "MOST_HISTORY", "Pace", "spread_out"]
 
 # With hundreds of segments: rows to score in all and in each, segments to train on.
 _MOST_SCORED, _LEAST_SCORED, _MOST_TRAINED = 32_768, 16, 64
-# To draw from: rows of a past segment, of all of them, of the current one, and numbers in all.
-_MOST_PAST, _MOST_HISTORY, _MOST_CURRENT, _MOST_NUMBERS = 8_192, 262_144, 65_536, 2**26
+#: Rows of all past segments together that samples are drawn from.
+MOST_HISTORY = 262_144
+# To draw from: rows of a past segment, of the current one, and numbers in all.
+_MOST_PAST, _MOST_CURRENT, _MOST_NUMBERS = 8_192, 65_536, 2**26
 
 
 @dataclass(frozen=True)
@@ -63,28 +65,32 @@ class Pace:
         some ten thousand rows before it ends, so of much longer segments rows at even distances
         do; only those need be in memory.
         """
+        counts = count_rows(codes, n_segments)
+        taken = self.count_held(counts, width)
+        if taken is None:
+            return None
+        order = np.argsort(codes, kind="stable") if (codes[1:] < codes[:-1]).any() else None
+        starts = np.cumsum(counts) - counts
+        parts = zip(starts, counts, taken, strict=True)
+        rows = np.concatenate([start + spread_out(n, k) for start, n, k in parts if k])
+        return rows if order is None else order[rows]
+
+    def count_held(self, counts: NDArray[np.intp], width: int) -> NDArray[np.intp] | None:
+        """How many rows of each segment `to_hold` takes, from how many it has; None for all."""
         if self.score_rows is None or self.epoch_rows is None:
             return None
         room = _MOST_NUMBERS // width
-        share = min(room, _MOST_HISTORY) // n_segments
-        most = np.full(n_segments, max(min(_MOST_PAST, share), self.score_rows))
+        share = min(room, MOST_HISTORY) // len(counts)
+        most = np.full(len(counts), max(min(_MOST_PAST, share), self.score_rows), dtype=np.intp)
         most[-1] = max(min(_MOST_CURRENT, room // 4), self.epoch_rows)
-        counts = count_rows(codes, n_segments)
-        if (counts <= most).all():
-            return None
-        order = np.argsort(codes, kind="stable") if (codes[1:] < codes[:-1]).any() else None
-        starts, taken = np.cumsum(counts) - counts, np.minimum(counts, most)
-        rows = np.concatenate(
-            [a + np.arange(k) * n // k for a, n, k in zip(starts, counts, taken, strict=True) if k]
-        )
-        return rows if order is None else order[rows]
+        return None if (counts <= most).all() else np.minimum(counts, most)
 
     def to_validate(self, validation: Segment) -> Segment:
         """The rows that validate: at most those of two epochs, at even distances."""
         most = len(validation) if self.epoch_rows is None else 2 * self.epoch_rows
         if len(validation) <= most:
             return validation
-        return validation.take(np.arange(most) * len(validation) // most)
+        return validation.take(spread_out(len(validation), most))
 
     def to_score(self, history: History, rng: np.random.Generator) -> Sequence[Segment]:
         """The past segments, as far as their scores look at them."""
@@ -124,3 +130,12 @@ class Pace:
 
 #: As in the paper.
 FULL_PACE = Pace()
+
+
+def spread_out(n_rows: int, n_taken: int) -> NDArray[np.intp]:
+    """So many of a segment's rows, by number, at even distances.
+
+    >>> spread_out(10, 4).tolist()
+    [0, 2, 5, 7]
+    """
+    return np.arange(n_taken) * n_rows // n_taken

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from driftquilt.errors import InputError
 
 __all__ = [
+    "SHARD_ROWS",
     "History",
     "Pick",
     "Segment",
@@ -42,9 +43,13 @@ __all__ = [
     "gather",
     "join",
     "sample",
+    "shards",
     "windows",
 ]
 
+#: Rows that are looked at in one go; means over longer segments are put together from those of
+#: its shards, so that they are the same bits wherever the shards lie.
+SHARD_ROWS = 65_536
 _BLOCK = 2**20
 
 
@@ -65,6 +70,11 @@ class Segment:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def top_code(self) -> int:
+        """The highest class code that a row has."""
+        return int(self.y.max())
+
     def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Segment:
         """Some of the rows, under the same name."""
         return Segment(self.name, self.X[rows], self.y[rows], self.weight[rows])
@@ -75,7 +85,7 @@ History: TypeAlias = Sequence[Segment]
 
 def count_classes(history: History, current: Segment) -> int:
     """Number of classes, from the highest code that any row has."""
-    return 1 + max(int(segment.y.max()) for segment in (*history, current))
+    return 1 + max(segment.top_code for segment in (*history, current))
 
 
 def count_rows(codes: NDArray[np.integer[Any]], n_segments: int) -> NDArray[np.intp]:
@@ -156,6 +166,18 @@ def gather(picks: Sequence[Pick]) -> Segment:
             else:
                 target[:] = source[pick.rows]
     return Segment(last.name, X, y, weight)
+
+
+def shards(n_rows: int) -> list[slice]:
+    """The shards of a segment with so many rows, in order.
+
+    >>> shards(70_000)
+    [slice(0, 65536, None), slice(65536, 70000, None)]
+    """
+    return [
+        slice(first, min(first + SHARD_ROWS, n_rows))
+        for first in range(0, max(n_rows, 1), SHARD_ROWS)
+    ]
 
 
 def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Pick:

@@ -31,19 +31,15 @@ from driftquilt.core.pace import FULL_PACE, Pace
 from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import History, Segment, gather
 from driftquilt.core.selection import Rule, Scores
+from driftquilt.core.sharded import Elsewhere, Scorable, mean_gradients
 from driftquilt.core.stopping import EarlyStopping, Plateau
 from driftquilt.errors import LearnerError
 
 __all__ = ["Epoch", "Run", "Task", "Time", "Trainable", "expect_finite", "train"]
 
 
-class Trainable(Protocol):
+class Trainable(Scorable, Protocol):
     """What Algorithm 1 asks of the model it trains."""
-
-    def head_gradients(
-        self, segments: Sequence[Segment]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean head gradient (S, C·(H+1)) and mean cross-entropy (S,) of each segment."""
 
     def train_epoch(
         self, segments: Sequence[Segment], rng: np.random.Generator, rate: float
@@ -102,7 +98,8 @@ class Epoch:
 class Task:
     """What stays the same while a model is trained.
 
-    `clock` is asked before and after each step for `Epoch.time`; it changes nothing else.
+    `clock` is asked before and after each step for `Epoch.time`; it changes nothing else. With
+    `elsewhere`, the history has only the rows to train on, and its scores come from there.
     """
 
     history: History
@@ -114,6 +111,7 @@ class Task:
     seed: int = 0
     pace: Pace = FULL_PACE
     clock: Callable[[], Time] = Time
+    elsewhere: Elsewhere | None = None
 
 
 class Run(Generic[M]):
@@ -148,7 +146,7 @@ class Run(Generic[M]):
         """Both scores of every past segment; computed at most once per epoch."""
         if self._scores is None or self.is_due_for_scores:
             started = self.task.clock()
-            gradients, _ = self.average.head_gradients(self._rows_to_score())
+            gradients = self._look_at_past()
             self._scores = Scores(
                 disparity(gradients, self._present), gain(gradients, self._present)
             )
@@ -181,6 +179,12 @@ class Run(Generic[M]):
         twin.average = twin.model if self.average is self.model else self.average.copy()
         twin.epochs = self.epochs.copy()
         return twin
+
+    def _look_at_past(self) -> NDArray[np.float64]:
+        """Mean head gradient of every past segment, under the model that is kept."""
+        if self.task.elsewhere is not None:
+            return self.task.elsewhere(self.average)
+        return mean_gradients(self.average, self._rows_to_score())
 
     def _rows_to_score(self) -> Sequence[Segment]:
         epoch = len(self.epochs)

@@ -1,28 +1,17 @@
-"""Run a plan on all cores, and go on where an earlier run stopped.
+"""Run a plan on all cores or a cluster, and go on where an earlier run stopped.
 
 Every cell is a task of its own, but for methods that start from their model of the segment
-before: all segments of one seed are then one task. Workers are processes, each with BLAS on
-one thread; the parent writes the results, a task at a time.
-
-A worker lives as long as the parent holds the other end of a pipe. When the parent lets go of
-it, by an error, by Ctrl-C or by being killed, the worker ends in the middle of what it does.
+before: all segments of one seed are then one task. Workers have BLAS on one thread; the caller
+alone writes the results, a task at a time.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import pickle
-import signal
-import threading
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial, reduce
-from itertools import groupby, islice
-from multiprocessing.connection import Connection
+from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,7 +22,7 @@ from driftquilt.core.segment import Segment, count_classes
 from driftquilt.core.training import Time
 from driftquilt.datasets.base import Stream
 from driftquilt.errors import DriftquiltError, InputError
-from driftquilt.executor import one_blas_thread
+from driftquilt.executor import Executor, Processes, Threads, one_blas_thread
 from driftquilt.experiments.plan import Plan
 from driftquilt.experiments.protocol import Evaluation, Protocol, evaluations
 from driftquilt.experiments.results import Cell, Result, ResultFile
@@ -42,7 +31,7 @@ from driftquilt.methods.best_segments import BestSegmentsModel
 from driftquilt.methods.quilt import Quilt, QuiltModel
 from driftquilt.methods.trees import ARF, HAT, OnlineModel
 
-__all__ = ["Task", "effort", "no_interrupt", "run_plan", "run_task", "split_tasks"]
+__all__ = ["Task", "effort", "run_plan", "run_task", "split_tasks"]
 
 Task: TypeAlias = tuple[Cell, ...]
 _Shape: TypeAlias = tuple[tuple[str, ...], int]
@@ -51,20 +40,29 @@ _FEW = 40
 _rehearsed: set[tuple[str, bool]] = set()
 
 
-def run_plan(plan: Plan, out: Path, *, jobs: int = 1) -> Generator[list[Result], None, None]:
+def run_plan(
+    plan: Plan, out: Path, *, jobs: int = 1, executor: Executor | None = None
+) -> Generator[list[Result], None, None]:
     """Run what is missing in `out/results.jsonl`; yield the new results, task by task.
 
-    A file that cannot be added to is refused at once, before the first task.
+    It takes so many processes, or the executor. A file that cannot be added to is refused at
+    once, before the first task.
     """
     names = {cell.dataset for cell in plan.cells}
     data = {dataset: _checksum(plan.stream(dataset)) for dataset in names}
-    return _run_missing(plan, ResultFile(out / "results.jsonl", plan.protocol, data), jobs)
+    file = ResultFile(out / "results.jsonl", plan.protocol, data)
+    return _run_missing(plan, file, jobs, executor)
 
 
-def _run_missing(plan: Plan, file: ResultFile, jobs: int) -> Generator[list[Result], None, None]:
+def _run_missing(
+    plan: Plan, file: ResultFile, jobs: int, executor: Executor | None
+) -> Generator[list[Result], None, None]:
     with file:
         done = {result.cell for result in file.results}
-        for results in _work(plan, split_tasks(plan, done), jobs):
+        tasks = split_tasks(plan, done)
+        if executor is None:
+            executor = Threads(1) if min(jobs, len(tasks)) <= 1 else Processes(jobs)
+        for _, results in executor.run(_run, replace(plan, cells=()), tasks):
             new = [result for result in results if result.cell not in done]
             file.add(new)
             yield new
@@ -88,83 +86,8 @@ def effort(plan: Plan, task: Task) -> int:
     return n_rows * sum((cell.segment + 1) * w for cell, w in zip(task, weights, strict=True))
 
 
-def _work(plan: Plan, tasks: Sequence[Task], jobs: int) -> Iterator[list[Result]]:
-    plan = replace(plan, cells=())  # what travels with every task
-    if jobs == 1 or len(tasks) < 2:  # noqa: PLR2004
-        yield from (run_task(plan, task) for task in tasks)
-        return
-    _expect_mobile(plan)
-    context = multiprocessing.get_context("spawn")
-    leash, hand = context.Pipe(duplex=False)
-    with leash, hand, ProcessPoolExecutor(jobs, context, _prepare, (leash,)) as pool:
-        try:
-            yield from _in_any_order(pool, plan, iter(tasks), jobs)
-        except BrokenProcessPool as error:
-            raise DriftquiltError(
-                "a worker process died. If memory ran out, take fewer jobs; if a method is your "
-                "own, define it in a module or a script with `if __name__ == '__main__':`, or run "
-                "with jobs=1. What is done is kept"
-            ) from error
-        except BaseException:
-            hand.close()
-            raise
-
-
-def _in_any_order(
-    pool: ProcessPoolExecutor, plan: Plan, tasks: Iterator[Task], jobs: int
-) -> Iterator[list[Result]]:
-    """Results as they come; few tasks are handed out ahead, and each only once."""
-    running: set[Future[list[Result]]] = set()
-    while True:
-        with no_interrupt():
-            ahead = islice(tasks, 2 * jobs - len(running))
-            running |= {pool.submit(run_task, plan, task) for task in ahead}
-        if not running:
-            return
-        finished, running = wait(running, return_when=FIRST_COMPLETED)
-        yield from (future.result() for future in finished)
-
-
-@contextmanager
-def no_interrupt() -> Iterator[None]:
-    """Ctrl-C waits until the block is left; processes started in it never hear of it."""
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    heard = list[int]()
-    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        signal.signal(signal.SIGINT, handler)
-        if heard:
-            signal.raise_signal(signal.SIGINT)
-
-
-def _expect_mobile(plan: Plan) -> None:
-    try:
-        pickle.dumps(plan)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise InputError(
-            f"a method of your own cannot be sent to other processes ({error}); define its maker "
-            "at the top of a module, or run with jobs=1"
-        ) from error
-
-
-def _prepare(leash: Connection) -> None:
-    """End a worker when the leash is let go, and not at Ctrl-C, which is the parent's affair."""
-
-    def watch() -> None:
-        try:
-            leash.poll(None)
-        finally:
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _run(plan: Plan, task: Task) -> Iterator[list[Result]]:
+    yield run_task(plan, task)
 
 
 def run_task(plan: Plan, task: Task) -> list[Result]:

@@ -1,6 +1,7 @@
 """One row at a time: what `Encoder.transform` makes of a table, without the table.
 
-    RowEncoder(encoder)(row)  (n_features_out,)  float32
+    RowEncoder(encoder)(row)         (n_features_out,)    float32
+    RowEncoder(encoder).many(frame)  (n, n_features_out)  float32
 
 A row is a dictionary of what `read_row` gives: numbers as floats, text as strings, missing as
 None, dates and times as the numbers that `moments` makes of them, under the same names as in a
@@ -18,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import count
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ from driftquilt.inputs.features import Numbers
 from driftquilt.inputs.header import flatten, group
 from driftquilt.inputs.moments import PARTS, from_objects, part_name
 from driftquilt.inputs.objects import is_missing, kind_of, read_number, read_span
+
+if TYPE_CHECKING:
+    from driftquilt.inputs.frame import Frame
 
 __all__ = ["Row", "RowEncoder", "Value", "read_row"]
 
@@ -97,17 +101,17 @@ class RowEncoder:
     """An encoder for rows that come one by one."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self._numbers: list[str] = []
         self._text: list[tuple[str, dict[Value, int]]] = []
         self._other = _other_kinds(encoder)
         at, places, flags, flagged = 0, [], [], []
+        names: list[str] = []
         for column in encoder.columns:
             if isinstance(column, Numbers):
                 places.append(at)
                 if column.missing:
                     flags.append(at + 1)
-                    flagged.append(len(self._numbers))
-                self._numbers.append(column.name)
+                    flagged.append(len(names))
+                names.append(column.name)
             else:
                 self._text.append((column.name, dict(zip(column.categories, count(at)))))
             at += len(column.features)
@@ -117,6 +121,7 @@ class RowEncoder:
         self._places = np.array(places, dtype=np.intp)
         self._flags = np.array(flags, dtype=np.intp)
         self._flagged = np.array(flagged, dtype=np.intp)
+        self._numbers = tuple(names)
         self.width = at
 
     def __call__(self, row: Row) -> NDArray[np.float32]:
@@ -135,6 +140,46 @@ class RowEncoder:
             if place is not None:
                 out[place] = 1
         return out
+
+    def scale(
+        self,
+    ) -> tuple[tuple[str, ...], NDArray[np.float64], NDArray[np.float64]] | None:
+        """Names, means and deviations, if that is all there is to it: numbers, none missing."""
+        plain = len(self._numbers) == self.width
+        return (self._numbers, self._mean, self._std) if plain else None
+
+    def many(self, frame: Frame) -> NDArray[np.float32]:
+        """Rows as a matrix (n, width), each as the vector that it would be alone."""
+        self.expect(frame)
+        with np.errstate(over="ignore"):
+            scaled = (frame.select(self._numbers) - self._mean) / self._std
+        np.maximum(np.minimum(scaled, FLOAT32_MAX, out=scaled), -FLOAT32_MAX, out=scaled)
+        missing = np.isnan(scaled)
+        if missing.any():
+            scaled[missing] = 0
+        if len(self._numbers) == self.width:  # no text, and nothing to say of what is missing
+            whole: NDArray[np.float32] = scaled.astype(np.float32, order="C")
+            return whole
+        out = np.zeros((len(frame), self.width), dtype=np.float32)
+        out[:, self._places] = scaled
+        out[:, self._flags] = missing[:, self._flagged]
+        nothing = [None] * len(frame)
+        for name, codes in self._text:
+            for at, value in enumerate(frame.texts.get(name, nothing)):
+                place = codes.get(value)
+                if place is not None:
+                    out[at, place] = 1
+        return out
+
+    def expect(self, frame: Frame) -> None:
+        """Refuse dates where there were none at fit, and the other way round."""
+        if not (
+            self._other.keys().isdisjoint(frame.names)
+            and self._other.keys().isdisjoint(frame.texts)
+        ):
+            raise InputError(
+                next(w for n, w in self._other.items() if n in frame.names or n in frame.texts)
+            )
 
     def _refuse_other_kinds(self, row: Row) -> None:
         for name, why in self._other.items():

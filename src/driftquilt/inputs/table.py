@@ -79,6 +79,11 @@ def read_table(X: Any) -> Table:
         X = X.to_pydict()
     if isinstance(X, Mapping):
         return _from_dict(X)
+    if isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X):
+        raise InputError(
+            f"X is a {type(X).__name__} of dicts, one per row; make a table of them, such as with "
+            "pandas.DataFrame(rows) or pyarrow.Table.from_pylist(rows)"
+        )
     return _from_array(_read_rows(X))
 
 

@@ -115,6 +115,14 @@ class MLPModel:
     def n_classes(self) -> int:
         return self._n_classes
 
+    @property
+    def n_features(self) -> int:
+        return self._n_features
+
+    @property
+    def n_hidden(self) -> int:
+        return self._learner.hidden_units
+
     def head_gradients(
         self, segments: Sequence[Segment]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -187,6 +195,14 @@ class MLPModel:
 
     def tensors(self) -> dict[str, NDArray[Any]]:
         return {"theta": self._theta.copy()}
+
+    def layers(self) -> tuple[NDArray[np.float32], ...]:
+        """Copies of the weights by layer: first (d, H), bias (H,), head (C, H), offset (C,)."""
+        n_hidden, n_classes = self._learner.hidden_units, self._n_classes
+        shapes = [(self._n_features, n_hidden), (n_hidden,), (n_classes, n_hidden), (n_classes,)]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        parts = np.split(self._theta.copy(), ends)
+        return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
 
     def _ask(self, X: NDArray[Any], n_kept: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         self._expect(X.shape[1])

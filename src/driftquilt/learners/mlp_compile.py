@@ -20,19 +20,22 @@ from numba.core import event
 from numpy.typing import NDArray
 
 __all__ = [
-    "CODES", "FLOAT", "INT", "MATRIX", "OUT_MATRIX", "OUT_SUMS", "OUT_VECTOR", "SUM",
-    "VECTOR", "VOID", "Codes", "Floats", "Ints", "kernel",
+    "CODES", "FLOAT", "INT", "MATRIX", "NUMBERS", "OUT_MATRIX", "OUT_SUMS", "OUT_VECTOR", "SCALE",
+    "SUM", "VECTOR", "VOID", "Codes", "Floats", "Ints", "Numbers", "kernel",
 ]  # fmt: skip
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 Codes = NDArray[np.int64]
+Numbers = NDArray[np.float64]
 
 MATRIX = types.Array(types.float32, 2, "C", readonly=True)
 VECTOR = types.Array(types.float32, 1, "C", readonly=True)
 CODES = types.Array(types.int64, 1, "C", readonly=True)
 OUT_MATRIX, OUT_VECTOR = types.float32[:, ::1], types.float32[::1]
 OUT_SUMS = types.float64[:, ::1]
+NUMBERS = types.Array(types.float64, 2, "C", readonly=True)
+SCALE = types.Array(types.float64, 1, "C", readonly=True)
 INT, FLOAT, SUM, VOID = types.int64, types.float32, types.float64, types.void
 
 # Reordering sums and fused multiply-add, but never the promise that NaN cannot happen.

@@ -21,15 +21,18 @@ from driftquilt.learners.mlp_compile import (
     FLOAT,
     INT,
     MATRIX,
+    NUMBERS,
     OUT_MATRIX,
     OUT_SUMS,
     OUT_VECTOR,
+    SCALE,
     SUM,
     VECTOR,
     VOID,
     Codes,
     Floats,
     Ints,
+    Numbers,
     kernel,
 )  # fmt: skip
 from driftquilt.learners.mlp_products import (
@@ -59,7 +62,7 @@ from driftquilt.learners.mlp_rows import (
     unpack,
 )  # fmt: skip
 
-__all__ = ["BLOCK", "embed", "head_gradient", "learn_one", "train_epoch"]
+__all__ = ["BLOCK", "add_answers", "embed", "head_gradient", "learn_one", "train_epoch"]
 
 BLOCK = 128
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
@@ -244,6 +247,39 @@ def embed(X: Floats, theta: Floats, embedding: Floats, probabilities: Floats) ->
                 multiply_narrow(X[start + i], first, hidden[i])
             logits(hidden[i], bias, lines, shift, probabilities[start + i])
             softmax(probabilities[start + i])
+
+
+@kernel(VOID(NUMBERS, SCALE, SCALE, SUM, MATRIX, INT, FLOAT, OUT_MATRIX))
+def add_answers(
+    X: Numbers,
+    mean: Numbers,
+    deviation: Numbers,
+    far: float,
+    thetas: Floats,
+    n_hidden: int,
+    share: float,
+    probabilities: Floats,
+) -> None:
+    """Add what the nets say of rows as they come, to class probabilities (n, C), by their share.
+
+    A row is scaled as it is read: no further than `far` from the mean, missing (NaN) is the mean.
+    """
+    n_rows, n_features = X.shape
+    n_classes = probabilities.shape[1]
+    x, hidden = np.empty(n_features, np.float32), np.empty(n_hidden, np.float32)
+    z = np.empty(n_classes, np.float32)
+    for net in range(len(thetas)):
+        first, bias, head, offset = unpack(thetas[net], n_features, n_hidden, n_classes)
+        lines, shift = head_lines(head, offset)
+        for i in range(n_rows):
+            for k in range(n_features):
+                scaled = (X[i, k] - mean[k]) / deviation[k]
+                x[k] = max(-far, min(far, scaled)) if scaled == scaled else _ZERO  # noqa: PLR0124
+            multiply_narrow(x, first, hidden)
+            logits(hidden, bias, lines, shift, z)
+            softmax(z)
+            for c in range(n_classes):
+                probabilities[i, c] += share * z[c]
 
 
 @kernel(VOID(VECTOR, INT, OUT_VECTOR, FLOAT, INT, OUT_VECTOR))

@@ -33,7 +33,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ class TorchLearner:
         with _seeded(seed, torch.device(self.device)):
             module = self._new_module(X, n_classes).to(self.device)
             head = _find_head(module, _tensor(X[:1]).to(self.device), n_classes, self.head)
-        return TorchModel(self, module, head, _describe(X))
+        return self._new_model(module, head, _describe(X))
 
     def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> TorchModel:
         """Bring a saved model back; ModelFileError when the tensors are not of this net."""
@@ -108,6 +108,9 @@ class TorchLearner:
         name = getattr(named, "__name__", type(named).__name__)
         training = {"batch_size": self.batch_size, "device": str(self.device)}
         return {"kind": "torch", "module": name, "head": self.head, **training}
+
+    def _new_model(self, module: nn.Module, head: str, rows: dict[str, NDArray[Any]]) -> TorchModel:
+        return TorchModel(self, module, head, rows)
 
     @staticmethod
     def _call(maker: Callable[[int, int], nn.Module], n_features: int, n_classes: int) -> nn.Module:
@@ -177,8 +180,13 @@ class TorchModel:
         with _seeded(int(rng.integers(2**63)), self._device):
             for rows in _batches(order, self._learner.batch_size, self._module):
                 self._optimizer.zero_grad()
-                losses = self._losses(X[rows], y[rows])
-                torch.autograd.backward((losses * weight[rows].to(self._device)).mean())
+                part = self._part_of_batch(rows)
+                logits = self._module(X[part].to(self._device))
+                losses = nn.functional.cross_entropy(
+                    logits, y[part].to(self._device), reduction="none"
+                )
+                torch.autograd.backward((losses * weight[part].to(self._device)).sum() / len(rows))
+                self._end_batch()
                 self._optimizer.step()
 
     def learn_one(self, x: NDArray[Any], y: int) -> NDArray[np.float32]:
@@ -210,10 +218,10 @@ class TorchModel:
             embedding[part], answer[part] = sent, probabilities
         return embedding, answer
 
-    def copy(self) -> TorchModel:
+    def copy(self) -> Self:
         """Make an independent model that would go on training exactly as this one."""
         module = copy.deepcopy(self._module)
-        twin = TorchModel(self._learner, module, self._head_name, self._rows)
+        twin = type(self)(self._learner, module, self._head_name, self._rows)
         # load_state_dict alone would let the two share the optimiser's tensors.
         twin._optimizer.load_state_dict(copy.deepcopy(self._optimizer.state_dict()))
         return twin
@@ -246,9 +254,12 @@ class TorchModel:
         names = self._module.state_dict().keys()
         self._module.load_state_dict({n: torch.from_numpy(np.array(tensors[n])) for n in names})
 
-    def _losses(self, X: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        logits = self._module(X.to(self._device))
-        return nn.functional.cross_entropy(logits, y.to(self._device), reduction="none")
+    def _part_of_batch(self, rows: torch.Tensor) -> torch.Tensor:
+        """The rows of a batch that are looked at here: all, where nobody else trains this net."""
+        return rows
+
+    def _end_batch(self) -> None:
+        """Called between the gradients of a batch and the step that they make."""
 
     def _ask(
         self, X: NDArray[Any]

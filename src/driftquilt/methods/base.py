@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from driftquilt.core.pace import FULL_PACE, Pace
 from driftquilt.core.segment import History, Segment, count_classes, folds
 from driftquilt.core.selection import Rule
+from driftquilt.core.sharded import Elsewhere
 from driftquilt.core.training import Epoch, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner
@@ -54,6 +55,7 @@ class Training:
     """What every method that trains a learner can be told.
 
     `n_classes` is needed only where a class is known that no row has. `clock` times the epochs.
+    `elsewhere` scores a history whose rows are not all here; see `core.training.Task`.
     """
 
     learner: Learner = field(default_factory=MLP)
@@ -64,6 +66,7 @@ class Training:
     pace: Pace = FULL_PACE
     n_classes: int | None = None
     clock: Callable[[], Time] = look_at_clock
+    elsewhere: Elsewhere | None = None
 
     def count_classes(self, history: History, current: Segment) -> int:
         counted = count_classes(history, current)
@@ -87,6 +90,7 @@ class Training:
                 seed=self.seed + fold,
                 pace=self.pace,
                 clock=self.clock,
+                elsewhere=self.elsewhere,
             )
             for fold, (train, validation) in enumerate(folds(current, self.n_folds))
         ]

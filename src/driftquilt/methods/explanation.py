@@ -2,9 +2,10 @@
 
 A `Selection` holds the epochs of the winning trial of each fold as arrays, and answers per
 segment: kept or not (used in at least one epoch), the share of epochs it was used in, and its
-disparity and gain at the first, the best (lowest validation loss) and the last epoch. With
-several folds, shares and scores are means over them. Values first; `repr`, the HTML for
-notebooks and `explain` only put them into words.
+disparity and gain: medians over epochs, which is what tables and sentences show, and at the
+first, the best (lowest validation loss) and the last epoch. With several folds, shares, scores
+and the bound are means over them. Values first; `repr`, the HTML for notebooks and `explain`
+only put them into words.
 
 Paper: "Data Segment Selection Analysis" (selected at least once), "Case Study" (the curves).
 """
@@ -14,14 +15,20 @@ from __future__ import annotations
 import html
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
+from driftquilt.counted import counted
 from driftquilt.errors import InputError, ModelFileError
+from driftquilt.methods.curves import (
+    EpochShares,
+    FoldCurves,
+    ScoreAt,
+    epoch_shares,
+    mean_bound,
+    score_at,
+)
 from driftquilt.search.base import Trial
 
 if TYPE_CHECKING:
@@ -30,41 +37,39 @@ if TYPE_CHECKING:
 __all__ = ["FoldCurves", "ScoreAt", "SegmentUse", "Selection", "explain_folds", "percent"]
 
 
-@dataclass(frozen=True, eq=False)
-class FoldCurves:
-    """The winning trial of one fold, epoch by epoch."""
-
-    disparity_max: float
-    best: int
-    validation_loss: NDArray[np.float64]  # (E,)
-    selected: NDArray[np.bool_]  # (E, S)
-    disparity: NDArray[np.float64]  # (E, S)
-    gain: NDArray[np.float64]  # (E, S)
-
-
-class ScoreAt(NamedTuple):
-    """A score at three moments of training."""
-
-    first: float
-    best: float
-    last: float
-
-
 @dataclass(frozen=True)
 class SegmentUse:
-    """One past segment: how much of it was used, and its scores."""
+    """One past segment: how much of it was used, and its scores.
+
+    `too_far` and `away` are the shares of epochs in which it failed the test of disparity, of gain.
+    """
 
     name: Hashable
     n_rows: int
     share: float
     disparity: ScoreAt
     gain: ScoreAt
-    why: str = field(repr=False)
+    too_far: float
+    away: float
+    reason: str = field(repr=False)
+    figures: str = field(repr=False)
 
     @property
     def kept(self) -> bool:
         """Whether at least one epoch used it."""
         return self.share > 0
+
+    @property
+    def why(self) -> str:
+        """The reason, with the figures behind it."""
+        return f"{self.reason} ({self.figures})"
+
+    @property
+    def fate(self) -> str:
+        """The decision in two words or three."""
+        if self.kept:
+            return "kept"
+        return "dropped: too far" if self.too_far >= self.away else "dropped: points away"
 
     def sentence(self) -> str:
         """The decision in words."""
@@ -95,6 +100,11 @@ class Selection(Sequence[SegmentUse]):
         if isinstance(index, str):
             return self.of(index)
         return self._use(range(len(self))[index])
+
+    @property
+    def disparity_max(self) -> float:
+        """The bound found, averaged over folds."""
+        return mean_bound(self.folds)
 
     def of(self, name: Hashable) -> SegmentUse:
         """The segment with this name."""
@@ -132,13 +142,13 @@ class Selection(Sequence[SegmentUse]):
             "n_rows": list(self.n_rows),
             "rule": [self.rule.use_disparity, self.rule.use_gain],
             "current": [_plain(self.current), self.n_current],
-            "folds": [_curves_to_json(fold) for fold in self.folds],
+            "folds": [fold.to_json() for fold in self.folds],
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Selection:
         try:
-            folds = tuple(_curves_from_json(fold) for fold in record["folds"])
+            folds = tuple(FoldCurves.from_json(fold) for fold in record["folds"])
             names, n_rows = tuple(record["names"]), tuple(record["n_rows"])
             selection = cls(names, n_rows, folds, Rule(*record["rule"]), *record["current"])
             _check_shapes(selection)
@@ -153,37 +163,47 @@ class Selection(Sequence[SegmentUse]):
         lines = [f"{'segment':<20} {'rows':>8} {'used':>5} {'disparity':>9} {'gain':>9}"]
         lines += [
             f"{u.name!s:<20.20} {u.n_rows:>8} {percent(u.share):>5} "
-            f"{u.disparity.best:>9.3f} {u.gain.best:>+9.4f}"
+            f"{u.disparity.median:>9.3f} {u.gain.median:>+9.4f}"
             for u in self
         ]
-        return "\n".join([f"{head} (scores at the best epoch)", *lines])
+        return "\n".join([f"{head} ({self._told_of_scores()})", *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr style='opacity:{1 if u.kept else 0.55}'><td>{html.escape(str(u.name))}</td>"
-            f"<td>{u.n_rows}</td><td>{percent(u.share)}</td><td>{u.disparity.best:.3f}</td>"
-            f"<td>{u.gain.best:+.4f}</td><td style='text-align:left'>{html.escape(u.why)}</td></tr>"
+            f"<td>{u.n_rows}</td><td>{percent(u.share)}</td><td>{u.disparity.median:.3f}</td>"
+            f"<td>{u.gain.median:+.4f}</td>"
+            f"<td style='text-align:left'>{html.escape(u.why)}</td></tr>"
             for u in self
         )
         return (
-            "<table><caption>Past segments, scores at the best epoch</caption>"
+            f"<table><caption>Past segments ({self._told_of_scores()})</caption>"
             "<thead><tr><th>segment</th><th>rows</th><th>used</th><th>disparity</th>"
             f"<th>gain</th><th>why</th></tr></thead><tbody>{rows}</tbody></table>"
         )
 
     def _summary(self) -> str:
-        kept = f"{sum(use.kept for use in self)} of {len(self)} past segments kept"
-        return f"Trained for {self.current} ({self.n_current} rows): {kept}"
+        kept = f"{sum(use.kept for use in self)} of {counted(len(self), 'past segment')} kept"
+        return f"Trained for {self.current} ({counted(self.n_current, 'row')}): {kept}"
+
+    def _told_of_scores(self) -> str:
+        return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
 
     def _use(self, s: int) -> SegmentUse:
-        share = float(np.mean([fold.selected[:, s].mean() for fold in self.folds]))
+        shares = epoch_shares(self.folds, s, self.rule)
+        disparity, gain = score_at(self.folds, "disparity", s), score_at(self.folds, "gain", s)
+        bound = f", bound {self.disparity_max:.2f}" if self.rule.use_disparity else ""
+        figures = f"median disparity {disparity.median:.2f}{bound}, median gain {gain.median:+.2g}"
         return SegmentUse(
             self.names[s],
             self.n_rows[s],
-            share,
-            _score_at([fold.disparity[:, s] for fold in self.folds], self.folds),
-            _score_at([fold.gain[:, s] for fold in self.folds], self.folds),
-            _why(self.folds, s, self.rule),
+            shares.used,
+            disparity,
+            gain,
+            shares.too_far,
+            shares.away,
+            _reason(shares, self.rule),
+            figures,
         )
 
 
@@ -193,7 +213,7 @@ def explain_folds(
     """The selection that the winning trials of all folds made together."""
     names = tuple(segment.name for segment in history)
     n_rows = tuple(len(segment) for segment in history)
-    folds = tuple(_curves(winner) for winner in winners)
+    folds = tuple(FoldCurves.of(winner) for winner in winners)
     return Selection(names, n_rows, folds, rule, current.name, len(current))
 
 
@@ -204,32 +224,6 @@ def percent(share: float) -> str:
 
 def _plain(name: Hashable) -> str | int | float | None:
     return name if name is None or isinstance(name, str | int | float) else str(name)
-
-
-def _curves(trial: Trial[Any]) -> FoldCurves:
-    losses = np.array([epoch.validation_loss for epoch in trial.epochs])
-    return FoldCurves(
-        trial.disparity_max,
-        int(np.nanargmin(losses)),
-        losses,
-        np.array([epoch.selected for epoch in trial.epochs]),
-        np.array([epoch.scores.disparity for epoch in trial.epochs]),
-        np.array([epoch.scores.gain for epoch in trial.epochs]),
-    )
-
-
-def _curves_to_json(fold: FoldCurves) -> dict[str, Any]:
-    return {
-        key: value.tolist() if isinstance(value, np.ndarray) else value
-        for key, value in vars(fold).items()
-    }
-
-
-def _curves_from_json(record: dict[str, Any]) -> FoldCurves:
-    keys = ("validation_loss", "disparity", "gain")
-    arrays = {key: np.array(record[key], dtype=np.float64) for key in keys}
-    selected = np.array(record["selected"], dtype=bool)
-    return FoldCurves(record["disparity_max"], record["best"], selected=selected, **arrays)
 
 
 def _check_shapes(selection: Selection) -> None:
@@ -244,48 +238,20 @@ def _check_shapes(selection: Selection) -> None:
             raise ValueError(f"there is no epoch {fold.best!r}")
 
 
-def _score_at(curves: list[NDArray[np.float64]], folds: Sequence[FoldCurves]) -> ScoreAt:
-    moments = [(c[0], c[fold.best], c[-1]) for c, fold in zip(curves, folds, strict=True)]
-    return ScoreAt(*(float(value) for value in np.mean(moments, axis=0)))
-
-
-def _why(folds: Sequence[FoldCurves], s: int, rule: Rule) -> str:
+def _reason(shares: EpochShares, rule: Rule) -> str:
     """What spoke for the segment in the epochs that used it, and against it in the others."""
-    used = np.concatenate([fold.selected[:, s] for fold in folds])
-    distances = np.concatenate([fold.disparity[:, s] for fold in folds])
-    gains = np.concatenate([fold.gain[:, s] for fold in folds])
-    bounds = np.concatenate([np.full(len(fold.selected), fold.disparity_max) for fold in folds])
-    against = _reasons(distances, gains, bounds, rule)
-    if not used.any():
+    if not (rule.use_disparity or rule.use_gain):
+        return "both tests are switched off"
+    failed = [
+        f"{words} from today's in {percent(share)} of epochs"
+        for words, share in (("is too far", shares.too_far), ("points away", shares.away))
+        if share
+    ]
+    against = " and ".join(failed)
+    if not shares.used:
         return f"its gradient {against}"
-    agreed = (
-        f"in those its gradient agrees with today's (disparity {np.median(distances[used]):.2f}, "
-        f"gain {np.median(gains[used]):+.2g})"
-    )
-    return f"{agreed}, in the others it {against}" if against else agreed
-
-
-def _reasons(
-    distances: NDArray[np.float64],
-    gains: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-    rule: Rule,
-) -> str:
-    """The tests that were failed, how often, and by how much; empty if none was."""
-    reasons = []
-    # Put as the rule puts it, so that a score that is not a number fails here too.
-    far, away = rule.use_disparity & ~(distances < bounds), rule.use_gain & ~(gains > 0)
-    if far.any():
-        reasons.append(
-            f"is too far from today's in {far.mean():.0%} of epochs (disparity "
-            f"{np.median(distances[far]):.2f}, bound {np.median(bounds[far]):.2f})"
-        )
-    if away.any():
-        reasons.append(
-            f"points away from today's in {away.mean():.0%} of epochs "
-            f"(gain {np.median(gains[away]):+.2g})"
-        )
-    return " and ".join(reasons)
+    agreed = "its gradient agrees with today's"
+    return f"{agreed} in part, but it {against}" if failed else agreed
 
 
 def _flat(use: SegmentUse) -> dict[str, Any]:
@@ -300,4 +266,4 @@ def _flat(use: SegmentUse) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_EMPTY = _flat(SegmentUse("", 0, 0.0, ScoreAt(0, 0, 0), ScoreAt(0, 0, 0), ""))
+_EMPTY = _flat(SegmentUse("", 0, 0.0, ScoreAt(0, 0, 0, 0), ScoreAt(0, 0, 0, 0), 0.0, 0.0, "", ""))

@@ -9,7 +9,6 @@ Paper: Algorithm 1 and "Parameters".
 
 >>> import numpy as np
 >>> from driftquilt.core.segment import cut
->>> from driftquilt.learners.mlp import MLP
 >>> rng = np.random.default_rng(0)
 >>> X = rng.normal(size=(600, 2)).astype(np.float32)
 >>> month = np.repeat([0, 1, 2], 200)
@@ -23,14 +22,14 @@ Paper: Algorithm 1 and "Parameters".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 from driftquilt.core.pace import Pace
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Task
-from driftquilt.executor import one_blas_thread, side_by_side
+from driftquilt.executor import Executor, Threads, one_blas_thread
 from driftquilt.learners.base import Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.methods.base import Average, Training
@@ -84,35 +83,32 @@ class QuiltModel(Average):
 class Quilt(Training):
     """The method; `previous` holds one model per fold to start from instead of a random one.
 
-    With `n_threads` above 1 folds are trained side by side, if the learner is one that keeps to
-    one core by itself.
+    The executor runs folds side by side, and bounds too where the search can be split.
     """
 
     search: Search = field(default_factory=lambda: Shared(CANDIDATES))
     rule: Rule = field(default_factory=Rule)
     previous: Sequence[Model] = ()
-    n_threads: int = 1
+    executor: Executor = field(default_factory=Threads)
 
     def adapt(self, history: History, current: Segment) -> QuiltModel:
         return self.conclude(history, current, self.trials(history, current))
 
     def trials(self, history: History, current: Segment) -> Iterator[FoldTrial]:
         """Every trial of every fold, with the fold's number."""
-        n_classes, search = self.count_classes(history, current), self._search(history)
-        tasks = self.tasks(history, current, self.rule)
-        folds = [
-            search.trials(task, self._start(task, fold, n_classes))
-            for fold, task in enumerate(tasks)
-        ]
-        n_threads = self.n_threads if isinstance(self.learner, MLP) else 1
+        quilt = replace(self, n_classes=self.count_classes(history, current), executor=Threads(1))
+        n_parts = -(-self.executor.n_workers // self.n_folds)
+        searches = self._search(history).split(n_parts)
+        items = [(fold, search) for fold in range(self.n_folds) for search in searches]
+        works = self.executor.run(_try_bounds, (quilt, history, current), items)
         with one_blas_thread():
-            yield from side_by_side(folds, n_threads)
+            yield from ((items[number][0], trial) for number, trial in works)
 
     def conclude(
         self, history: History, current: Segment, trials: Iterable[FoldTrial]
     ) -> QuiltModel:
         """The model that the finished trials add up to."""
-        found = tuple(trials)
+        found = tuple(sorted(trials, key=lambda trial: (trial[0], trial[1].disparity_max)))
         n_folds = 1 + max(fold for fold, _ in found)
         winners = [best(trial for of, trial in found if of == fold) for fold in range(n_folds)]
         selection = explain_folds(history, current, winners, self.rule)
@@ -133,11 +129,24 @@ class Quilt(Training):
             return self.search
         return Shared((DISPARITY_RANGE[1],))
 
-    def _start(self, task: Task, fold: int, n_classes: int) -> Callable[[], Model]:
+    def start(self, task: Task, fold: int, n_classes: int) -> Callable[[], Model]:
+        """What makes the model that every trial of a fold begins with."""
         if self.previous:
             tensors = self.previous[fold % len(self.previous)].tensors()
             return lambda: self.learner.restore(tensors, n_classes)
         return lambda: self.learner.start(task.current.X, n_classes, task.seed)
+
+
+def _try_bounds(
+    shared: tuple[Quilt, History, Segment], item: tuple[int, Search]
+) -> Iterator[Trial[Model]]:
+    """The trials of one search for one fold."""
+    quilt, history, current = shared
+    fold, search = item
+    task = quilt.tasks(history, current, quilt.rule)[fold]
+    start = quilt.start(task, fold, quilt.count_classes(history, current))
+    with one_blas_thread():
+        yield from search.trials(task, start)
 
 
 #: The settings of the paper: 3 random and 3 guided trials, one split, every row every epoch.

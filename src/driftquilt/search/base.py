@@ -7,12 +7,13 @@ Promises:
 - Every trial starts from the same model and sees its rows in the same order, so a trial's
   outcome depends on its bound alone: any two searches that finish a bound agree on it, bit for
   bit. A search may give up on a bound only when another is ahead of it.
+- `split` gives searches that together have the same trials, whichever order they run in.
 - The winner is already trained. Nothing is trained again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
@@ -43,6 +44,9 @@ class Search(Protocol):
     @property
     def n_trials(self) -> int:
         """How many trials there will be."""
+
+    def split(self, n_parts: int) -> Sequence[Search]:
+        """At most so many searches that do not depend on each other; perhaps only this one."""
 
 
 def finish(run: Run[M], disparity_max: float) -> Trial[M]:

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Generic, NamedTuple
 
 import numpy as np
@@ -49,6 +50,15 @@ class Shared:
     @property
     def n_trials(self) -> int:
         return len(set(self.candidates))
+
+    def split(self, n_parts: int) -> list[Shared]:
+        """Neighbours stay together, as they choose alike; to give up on some, all must be seen."""
+        if self.drop_by < math.inf:
+            return [self]
+        bounds = sorted(set(self.candidates))
+        n_parts = min(n_parts, len(bounds))
+        cuts = [len(bounds) * part // n_parts for part in range(n_parts + 1)]
+        return [replace(self, candidates=tuple(bounds[a:b])) for a, b in pairwise(cuts)]
 
     def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]:
         running = _part(Run(task, start()), sorted(set(self.candidates)))
