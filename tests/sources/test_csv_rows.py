@@ -124,7 +124,7 @@ def test_a_ragged_line_is_named(row: str) -> None:
     n_fields = len(row.split(","))
     assert refusal(text) == (
         f"a.csv, line 206 has {n_fields} fields, but the header has 2 (',' between them); "
-        "correct that line"
+        "correct that line, or name what stands between fields with --delimiter"
     )
 
 
@@ -143,13 +143,13 @@ def test_a_number_may_be_a_name_among_others() -> None:
 def test_latin_1_is_refused_with_its_line(first: str, n_rows: int) -> None:
     text = b"a,b\n" + f"{first},0\n".encode() * n_rows + b"caf\xe9,0\n"
     found = refusal(text)
-    assert found.startswith(f"a.csv, line {n_rows + 2}: byte 0xe9 is not UTF-8; save")
-    assert found.endswith("iconv -f latin1 -t utf-8")
+    assert found.startswith(f"a.csv, line {n_rows + 2}: byte 0xe9 is not UTF-8; give")
+    assert found.endswith("such as --encoding latin-1, or save it as UTF-8")
 
 
 def test_latin_1_in_the_header_and_utf_16_are_refused() -> None:
     assert "a.csv, line 1: byte 0xe9" in refusal(b"caf\xe9,b\n1,2\n")
-    assert "iconv -f utf-16" in refusal("a,b\n1,2\n".encode("utf-16"))
+    assert "--encoding utf-16" in refusal("a,b\n1,2\n".encode("utf-16"))
     assert "line 2: byte 0xc3" in refusal(b"a,b\n1,caf\xc3")
 
 

@@ -108,6 +108,22 @@ def test_latin_1_is_refused_with_its_line() -> None:
     assert found.startswith("a.jsonl, line 21: byte 0xe9 is not UTF-8")
 
 
+@pytest.mark.parametrize("text", ['[{"a": 1}]', '[\n {"a": 1}\n]', "\ufeff [1]"])
+def test_an_array_is_no_json_lines_and_says_how_to_make_them(text: str) -> None:
+    assert refusal(text) == (
+        "a.jsonl is a JSON array, not JSON lines; write one object such as {...} per line, as "
+        "jq -c '.[]' does"
+    )
+
+
+def test_an_object_over_several_lines_is_told_from_a_broken_one() -> None:
+    assert refusal('{\n "a": [1]\n}\n') == (
+        "a.jsonl, line 1 is not JSON: it ends inside an object; write each object on one line, as "
+        "jq -c . does"
+    )
+    assert refusal('{"a": 1 2}\n').endswith("correct or drop it")
+
+
 def test_a_key_that_stands_twice_is_refused() -> None:
     assert "was specified twice" in refusal('{"a": 1, "a": 2}\n')
 

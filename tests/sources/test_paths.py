@@ -87,6 +87,15 @@ def test_a_folder_is_refused_with_what_is_in_it(folder: Path) -> None:
         find_files([folder / "deep"])
 
 
+def test_a_folder_is_told_by_its_data_files(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(InputError, match=r"no data file is in it \(it holds 'model.safetensors'\)"):
+        find_files([tmp_path])
+    (tmp_path / "rows.parquet").touch()
+    with pytest.raises(InputError, match=r"such as '.*\*.parquet'"):
+        find_files([tmp_path])
+
+
 def test_no_path_at_all_is_refused() -> None:
     with pytest.raises(InputError, match="no data file is named"):
         find_files([])

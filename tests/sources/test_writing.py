@@ -47,6 +47,15 @@ def test_others_may_read_the_file_as_the_user_has_it(tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").stat().st_mode == (tmp_path / "like.csv").stat().st_mode
 
 
+def test_a_refusal_of_the_system_names_the_file_and_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    for path in (tmp_path / "taken" / "out.csv", tmp_path / "nowhere" / "out.csv"):
+        with pytest.raises(InputError) as caught:
+            write_table(TABLE.to_batches(), path)
+        assert str(caught.value).startswith(f"cannot write {path}: ")
+        assert "tmp" not in str(caught.value).removeprefix(f"cannot write {path}")
+
+
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"its suffix must be one of .parquet, .pq, .csv"):
         write_table(TABLE.to_batches(), tmp_path / "out.xlsx")

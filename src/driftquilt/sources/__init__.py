@@ -1,1 +1,4 @@
-"""Where rows come from: data files and pipes, of any size, as one Arrow table that is mapped."""
+"""Where rows come from: data files and pipes, or the messages of a broker.
+
+Files of any size become one Arrow table that is mapped; messages are read after a position.
+"""

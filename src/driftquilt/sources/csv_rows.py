@@ -2,8 +2,10 @@ r"""Rows of a CSV file, whose columns' kinds are found on the way.
 
 Empty fields and NA, NaN, null, NULL, N/A are missing, quoted or not; blank lines are skipped.
 Kinds are guessed from the first block: whole numbers, fractions, booleans, ISO dates and time
-stamps (of microseconds), else text. Where a later value does not fit, the kind is widened and
-reading has to begin anew: `BeginAnew`.
+stamps (of microseconds), else text. `TextForm` says what stands between fields and which decimal
+mark numbers have; text that looks like numbers with the other mark, or like dates in another form,
+is noted. Where a later value does not fit, the kind is widened and reading has to begin anew:
+`BeginAnew`.
 
 >>> from driftquilt.sources.raw import spool
 >>> rows = CsvRows(spool("a.csv", io.BytesIO(b"age,day\n31,2024-05-01\nNA,\n")))
@@ -22,10 +24,13 @@ import pyarrow as pa
 from pyarrow import csv
 
 from driftquilt.errors import InputError
+from driftquilt.sources.decimal_marks import MarkWatch
 from driftquilt.sources.kinds import join
 from driftquilt.sources.lines import read_header, refuse_bad_byte, refuse_ragged
 from driftquilt.sources.names import unnamed
 from driftquilt.sources.raw import Source, one_line, reading
+from driftquilt.sources.text_form import USUAL, TextForm
+from driftquilt.sources.written_dates import DateWatch
 
 __all__ = ["BeginAnew", "CsvRows"]
 
@@ -41,11 +46,13 @@ class BeginAnew(Exception):  # noqa: N818  not an error: it never leaves `source
 
 
 class CsvRows:
-    """The rows of one file; `notes` tells which columns were widened, and why."""
+    """The rows of one file; `notes` tells which columns were widened or look odd, and why."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, form: TextForm = USUAL) -> None:
         self.source = source
-        self._header = read_header(source, tabs=".tsv" in source.name.lower())
+        self._decimal = form.decimal
+        tabs = ".tsv" in source.name.lower()
+        self._header = read_header(source, separator=form.delimiter, tabs=tabs)
         self.notes = unnamed(source.name, self._header.given)
         self._kinds = self._guess()
 
@@ -55,13 +62,20 @@ class CsvRows:
 
     def batches(self) -> Iterator[Any]:
         """All rows, in order; raises `BeginAnew` after a kind was widened."""
+        watches = MarkWatch(self._decimal), DateWatch()
         try:
-            with self.source.unpacked() as file, self._open(file, self._kinds) as reader:
-                yield from reader
+            with self.source.text() as file, self._open(file, self._kinds) as reader:
+                for batch in reader:
+                    for watch in watches:
+                        watch.look(batch)
+                    yield batch
         except InputError as error:
             if isinstance(error.__cause__, pa.ArrowInvalid):
                 self._explain(str(error.__cause__))
             raise
+        # Beside other files this one may be read anew, and says the same again.
+        found = [note for watch in watches for note in watch.notes(self.source.name)]
+        self.notes += [note for note in found if note not in self.notes]
 
     def _open(self, file: Any, kinds: dict[str, Any] | None = None) -> Any:
         header = self._header
@@ -74,15 +88,18 @@ class CsvRows:
                 skip_rows_after_names=1,
             ),
             csv.ParseOptions(delimiter=header.separator, newlines_in_values=True),
-            csv.ConvertOptions(column_types=kinds, strings_can_be_null=True),
+            csv.ConvertOptions(
+                column_types=kinds, strings_can_be_null=True, decimal_point=self._decimal
+            ),
         )
 
     def _guess(self) -> dict[str, Any]:
         try:
-            with self.source.unpacked() as file, self._open(file) as reader:
+            with self.source.text() as file, self._open(file) as reader:
                 schema = reader.schema
         except InputError as error:
-            self._explain(str(error.__cause__))
+            if isinstance(error.__cause__, pa.ArrowInvalid):
+                self._explain(str(error.__cause__))
             raise
         if any(pa.types.is_binary(kind) for kind in schema.types):
             refuse_bad_byte(self.source)
@@ -105,7 +122,7 @@ class CsvRows:
 
     def _widen(self, name: str, value: str) -> None:
         before = self._kinds[name]
-        after = join(before, _kind_of(value))
+        after = join(before, _kind_of(value, self._decimal))
         if after is None or after == before:
             after = pa.string()
         elif not pa.types.is_timestamp(before):
@@ -119,13 +136,14 @@ class CsvRows:
             )
 
 
-def _kind_of(value: str) -> Any:
+def _kind_of(value: str, decimal: str) -> Any:
     """The kind of a column that holds this value alone."""
     quoted = value.replace('"', '""')
     text = io.BytesIO(f'x,y\n"{quoted}",\n'.encode(errors="replace"))
-    options = csv.ParseOptions(newlines_in_values=True)
+    parse = csv.ParseOptions(newlines_in_values=True)
+    convert = csv.ConvertOptions(decimal_point=decimal)
     with reading("a value"):
-        return csv.read_csv(text, parse_options=options).schema.field("x").type
+        return csv.read_csv(text, parse_options=parse, convert_options=convert).schema.field(0).type
 
 
 def _usual(kind: Any) -> Any:

@@ -39,6 +39,7 @@ from driftquilt.sources.mapped import Mapping, bounded
 from driftquilt.sources.names import check_names, listed, unnamed
 from driftquilt.sources.paths import find_files
 from driftquilt.sources.raw import check_room, open_file, spool, storing
+from driftquilt.sources.text_form import USUAL, TextForm
 from driftquilt.sources.together import Reader, fitted, pieces, unite
 
 __all__ = ["Data", "Watch", "open_data"]
@@ -56,16 +57,18 @@ class Data:
 
 @contextlib.contextmanager
 def open_data(
-    paths: Sequence[str | os.PathLike[str]], watch: Watch | None = None
+    paths: Sequence[str | os.PathLike[str]], watch: Watch | None = None, form: TextForm = USUAL
 ) -> Iterator[Data]:
     """The rows of all files as one table, of at least one row; `InputError` if they are not one.
+
+    `form` is how text files are written.
 
     `watch(done, total)` is called with bytes as reading goes on; of a pipe the total is 0, for
     not known. A file whose columns turn out to be wider than they seemed is begun anew. The
     table stays usable afterwards, but then its resident part is not bounded any more.
     """
     watch = watch or _ignore
-    readers = _open_all(paths, watch)
+    readers = _open_all(paths, watch, form)
     mappings, table, notes = _map_all(readers) or _convert_all(readers, watch)
     if table.num_rows == 0:
         names = listed([reader.source.name for reader in readers])
@@ -77,12 +80,14 @@ def open_data(
         yield Data(table, tuple(notes))
 
 
-def _open_all(paths: Sequence[str | os.PathLike[str]], watch: Watch) -> list[Reader]:
+def _open_all(
+    paths: Sequence[str | os.PathLike[str]], watch: Watch, form: TextForm
+) -> list[Reader]:
     if "-" not in paths:
-        return [open_rows(open_file(path), path.name) for path in find_files(paths)]
+        return [open_rows(open_file(path), path.name, form) for path in find_files(paths)]
     if len(paths) > 1:
         raise InputError("- is standard input and stands alone; name files, or pipe all of them in")
-    return [open_rows(spool("standard input", sys.stdin.buffer, watch))]
+    return [open_rows(spool("standard input", sys.stdin.buffer, watch), form=form)]
 
 
 def _map_all(readers: Sequence[Reader]) -> tuple[list[Mapping], Any, list[str]] | None:

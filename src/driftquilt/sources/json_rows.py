@@ -39,6 +39,7 @@ class JsonRows:
         self.source = source
         self.notes: list[str] = []
         self._kinds: dict[str, Any] = {}
+        _refuse_array(source)
         for first_line, block in self._blocks():
             self._learn(self._read(first_line, block))
             break
@@ -59,7 +60,7 @@ class JsonRows:
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
         """Whole lines, some at a time, and the number of the first."""
         line, rest = 1, b""
-        with self.source.unpacked() as file:
+        with self.source.text() as file:
             while data := file.read(BLOCK):
                 head, newline, tail = data.rpartition(b"\n")
                 if not newline:
@@ -139,6 +140,14 @@ class JsonRows:
                     )
 
 
+def _refuse_array(source: Source) -> None:
+    if source.text_head(512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        raise InputError(
+            f"{source.name} is a JSON array, not JSON lines; write one object such as {{...}} per "
+            "line, as jq -c '.[]' does"
+        )
+
+
 def _parse(block: bytes, texts: list[str]) -> Any:
     return arrow_json.read_json(
         pa.BufferReader(block),
@@ -166,6 +175,11 @@ def _load(where: str, line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except json.JSONDecodeError as error:
+        if line.lstrip().startswith("{") and error.pos >= len(line.rstrip()):
+            raise InputError(
+                f"{where} is not JSON: it ends inside an object; write each object on one line, "
+                "as jq -c . does"
+            ) from error
         raise InputError(f"{where} is not JSON: {error.msg}; correct or drop it") from error
     if not isinstance(found, dict):
         raise InputError(f"{where} is no object; write one object such as {{...}} per line")

@@ -1,7 +1,7 @@
 r"""Text as lines: the header of a CSV file, and in which line something is wrong.
 
-The header is the first line that is not blank. The separator is that of `,` `;` tab and `|`
-which it has most of, outside quotes.
+The header is the first line that is not blank. Where it is not told, the separator is that of
+`,` `;` tab and `|` which the header has most of, outside quotes.
 
 >>> from driftquilt.sources.raw import spool
 >>> header = read_header(spool("a.csv", io.BytesIO(b"age;city\n31;Oslo\n5\n")))
@@ -38,9 +38,9 @@ class Header:
     names: list[str]
 
 
-def read_header(source: Source, *, tabs: bool = False) -> Header:
-    """The header; `tabs` prefers them to other separators."""
-    head = source.head()
+def read_header(source: Source, *, separator: str | None = None, tabs: bool = False) -> Header:
+    """The header; `tabs` prefers them to other separators where none is told."""
+    head = source.text_head()
     try:
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
     except UnicodeDecodeError:
@@ -49,7 +49,7 @@ def read_header(source: Source, *, tabs: bool = False) -> Header:
     body = text.lstrip("\r\n")
     if not body.strip():
         raise InputError(f"{source.name} is empty; give a file with a header and rows")
-    separator = _find_separator(body.splitlines()[0], tabs=tabs)
+    separator = separator or _find_separator(body.splitlines()[0], tabs=tabs)
     try:
         fields = next(csv.reader(io.StringIO(body, newline=""), delimiter=separator))
     except csv.Error as error:
@@ -64,7 +64,7 @@ def refuse_bad_byte(source: Source) -> None:
     """Raise `InputError` where the first byte stands that is not UTF-8, if there is one."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line = 1
-    with source.unpacked() as file:
+    with source.text() as file:
         while True:
             block = file.read(BLOCK)
             try:
@@ -80,7 +80,7 @@ def refuse_bad_byte(source: Source) -> None:
 def refuse_ragged(source: Source, header: Header) -> None:
     """Raise `InputError` at the first line whose fields are not as many as the names, if any."""
     wanted = len(header.names)
-    with source.unpacked() as file:
+    with source.text() as file:
         lines = io.TextIOWrapper(
             cast(io.BufferedReader, file), "utf-8-sig", errors="replace", newline=""
         )
@@ -91,7 +91,8 @@ def refuse_ragged(source: Source, header: Header) -> None:
                 if fields and len(fields) != wanted:
                     raise InputError(
                         f"{source.name}, line {line + 1} has {len(fields)} fields, but the header "
-                        f"has {wanted} ({header.separator!r} between them); correct that line"
+                        f"has {wanted} ({header.separator!r} between them); correct that line, or "
+                        "name what stands between fields with --delimiter"
                     )
                 line = rows.line_num
         except csv.Error as error:
@@ -123,8 +124,8 @@ def _is_number(field: str) -> bool:
 
 
 def _bad_byte(source: Source, line: int, byte: int) -> InputError:
-    encoding = "utf-16" if source.head(2) in _UTF16 else "latin1"
+    encoding = "utf-16" if source.head(2) in _UTF16 else "latin-1"
     return InputError(
-        f"{source.name}, line {line}: byte 0x{byte:02x} is not UTF-8; save the file as UTF-8, such "
-        f"as with: iconv -f {encoding} -t utf-8"
+        f"{source.name}, line {line}: byte 0x{byte:02x} is not UTF-8; give the encoding that it is "
+        f"in, such as --encoding {encoding}, or save it as UTF-8"
     )

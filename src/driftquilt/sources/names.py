@@ -11,21 +11,38 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher
 
 from driftquilt.errors import InputError
 
 __all__ = ["check_names", "listed", "natural", "suggest", "unnamed"]
 
 _SHOWN = 8  # names that a message lists
+_ALIKE = 0.75  # from here on a name is taken for a slip; outcome and income have 0.62
 
 
 def suggest(name: str, names: Sequence[str]) -> str:
     """The end of a message: the closest of the names, and which there are."""
-    lower = {known.lower(): known for known in names}
-    near = [lower[found] for found in get_close_matches(name.lower(), lower, n=1)]
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    near = max(names, key=lambda known: _likeness(name, known), default=None)
+    meant = near is not None and _likeness(name, near) >= _ALIKE
+    hint = f"did you mean {near!r}? " if meant else ""
     return f"{hint}there are {listed(names)}" if names else f"{hint}there are none"
+
+
+def _likeness(name: str, known: str) -> float:
+    """How alike two names are, from 0 to 1.
+
+    A suffix that both have says nothing, and neither do names whose numbers differ: `x12` is no
+    slip for `x11`, nor `june.csv` for `july.csv`.
+    """
+    one, other = name.lower(), known.lower()
+    ending = one[one.rfind(".") :] if "." in one else ""
+    one, other = one.removesuffix(ending), other.removesuffix(ending)
+    if one == other:
+        return 1.0
+    if re.findall(r"[0-9]+", one) != re.findall(r"[0-9]+", other):
+        return 0.0
+    return SequenceMatcher(None, one, other).ratio()
 
 
 def listed(names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from driftquilt.errors import InputError
+from driftquilt.sources.formats import is_known
 from driftquilt.sources.names import listed, natural, suggest
 
 __all__ = ["find_files"]
@@ -57,7 +58,13 @@ def _folder(path: Path) -> InputError:
     names = _files_in(path)
     if not names:
         return InputError(f"{path} is a folder, and there is no file in it; name a data file")
-    example = path / f"*{Path(names[0]).suffix}"
+    data = next(filter(is_known, names), None)
+    if data is None:
+        return InputError(
+            f"{path} is a folder, and no data file is in it (it holds {listed(names)}); name a "
+            "data file"
+        )
+    example = path / f"*{Path(data).suffix}"
     return InputError(
         f"{path} is a folder; name files in it, such as '{example}' (it holds {listed(names)})"
     )

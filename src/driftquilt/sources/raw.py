@@ -28,6 +28,7 @@ from typing import IO
 import pyarrow as pa
 
 from driftquilt.errors import InputError
+from driftquilt.sources.recoded import Recoded
 
 __all__ = ["BLOCK", "Source", "check_room", "one_line", "open_file", "reading", "spool", "storing"]
 
@@ -37,11 +38,15 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(eq=False)
 class Source:
-    """An input that `opener` opens anew; `name` is for messages, `done` counts bytes of `size`."""
+    """An input that `opener` opens anew; `name` is for messages, `done` counts bytes of `size`.
+
+    `encoding` is that of its text, where it is text.
+    """
 
     name: str
     opener: Callable[[], IO[bytes]]
     size: int
+    encoding: str = field(default="utf-8", init=False)
     done: int = field(default=0, init=False)
     packed: bool = field(init=False)
 
@@ -66,13 +71,22 @@ class Source:
             with gzip.GzipFile(fileobj=file) as unpacked:
                 yield unpacked
 
+    @contextlib.contextmanager
+    def text(self) -> Iterator[io.BufferedIOBase]:
+        """The bytes that are meant, as UTF-8 if their encoding is another."""
+        with self.unpacked() as file:
+            plain = self.encoding == "utf-8"
+            yield file if plain else Recoded(file, self.encoding, self.name)
+
     def head(self, n_bytes: int = 1 << 20) -> bytes:
         """The first bytes, or all if there are fewer."""
         with self.unpacked() as file:
-            parts = bytearray()
-            while len(parts) < n_bytes and (part := file.read(n_bytes - len(parts))):
-                parts += part
-        return bytes(parts)
+            return _first(file, n_bytes)
+
+    def text_head(self, n_bytes: int = 1 << 20) -> bytes:
+        """The first bytes of `text`."""
+        with self.text() as file:
+            return _first(file, n_bytes)
 
 
 class _Counted(io.BufferedIOBase):
@@ -104,6 +118,13 @@ class _Counted(io.BufferedIOBase):
 
     def seekable(self) -> bool:
         return True
+
+
+def _first(file: io.BufferedIOBase, n_bytes: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < n_bytes and (part := file.read(n_bytes - len(parts))):
+        parts += part
+    return bytes(parts)
 
 
 def open_file(path: Path) -> Source:

@@ -21,7 +21,7 @@ from pyarrow import csv
 from pyarrow import parquet as pq
 
 from driftquilt.errors import InputError
-from driftquilt.sources.raw import one_line
+from driftquilt.file_errors import why
 
 __all__ = ["write_table"]
 
@@ -46,7 +46,7 @@ def write_table(batches: Iterable[Any], path: str | os.PathLike[str]) -> int:
         finally:
             draft.unlink(missing_ok=True)
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"cannot write {path}: {one_line(error)}") from error
+        raise InputError(f"cannot write {path}: {why(error)}") from error
     return n_rows
 
 
