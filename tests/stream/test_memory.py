@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.store.test_kill import ROOT
+from tests.killing import ROOT
 
 WORK = """
 import os, sys

@@ -95,7 +95,6 @@ def test_bad_rows_and_labels_leave_the_stream_as_it_was() -> None:
         ({"segment_rows": 10}, "segment_rows is 10, fewer than"),
         ({"max_rows": 500}, "max_rows is 500, fewer than"),
     ],
-    ids=str,
 )
 def test_settings_are_checked_before_a_folder_is_made(
     tmp_path: Path, wrong: dict[str, Any], message: str

@@ -123,6 +123,18 @@ def test_predicting_many_answers_as_one_by_one(n_rows: int, gaps: bool) -> None:
     assert before is None or left(stream) == before
 
 
+@pytest.mark.parametrize("n_asked", [5, 300])
+@pytest.mark.parametrize("n_rows", [15, 130])
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_predicting_many_rows_of_numbers_answers_as_one_by_one(
+    names: str, n_rows: int, n_asked: int
+) -> None:
+    numbers = [({name: x[name] for name in names}, y) for x, y in ROWS]
+    stream = learn(start(), numbers[:n_rows])
+    asked = [x for x, _ in numbers[-n_asked:]]
+    assert stream.predict_many(asked) == [stream.predict_one(x) for x in asked]
+
+
 def test_predicting_many_names_the_row_that_cannot_be_used() -> None:
     stream = learn(start(), ROWS[:40])
     good = [x for x, _ in ROWS[:300]]
@@ -337,3 +349,6 @@ def test_a_stream_draws_a_row_for_each_model_and_none_before_the_first() -> None
     for number in range(80):
         stream.learn_one({"a": float(number % 7)}, number % 2)
     assert stream.plot().svg.count('class="name"') == len(stream.models)
+    promoted = [event for event in stream.events if isinstance(event, ModelPromoted)]
+    for event in promoted:
+        assert f">model {event.model}, row {event.row}<" in stream.plot().svg

@@ -8,6 +8,7 @@ import pytest
 
 from driftquilt.errors import InputError
 from driftquilt.store.memory import MemoryStore
+from driftquilt.stream.events import ModelTrained
 from driftquilt.stream.runner import QuiltStream
 from tests.stream.streams import hasty, learn, rows, start
 from tests.stream.test_background import gated
@@ -65,6 +66,20 @@ def test_a_single_class_is_named_as_the_reason() -> None:
         once.learn_one({"a": 1.0}, "yes")
     with pytest.raises(InputError, match="the next training comes after a drift"):
         once.classifier()
+
+
+def test_of_rows_learned_at_once_comes_one_training_at_most() -> None:
+    stream, todo = start(detector=KNOWN, refresh=1.3), ROWS
+    n_trained = 0
+    while todo:
+        some, todo = todo[: stream.n_at_once], todo[stream.n_at_once :]
+        assert some
+        events = stream.learn_many([x for x, _ in some], [y for _, y in some])
+        trained = [event for event in events if isinstance(event, ModelTrained)]
+        assert [event.row for event in trained] in ([], [stream.n_rows])
+        n_trained += len(trained)
+    assert n_trained > 4
+    assert start(detector="never", refresh=None).n_at_once == 30
 
 
 def test_waiting_for_trainings_is_kept_in_the_store() -> None:

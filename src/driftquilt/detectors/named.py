@@ -27,7 +27,7 @@ from driftquilt.detectors.known import EveryRows, KnownDrifts
 from driftquilt.detectors.values import shown
 from driftquilt.errors import InputError
 
-__all__ = ["DETECTORS", "make_detector"]
+__all__ = ["BY_NAME", "DETECTORS", "NEED_SETTINGS", "make_detector"]
 
 #: How each kind is made from its settings.
 DETECTORS: dict[str, Callable[..., Detector]] = {
@@ -39,10 +39,13 @@ DETECTORS: dict[str, Callable[..., Detector]] = {
     **{kind: partial(RiverDetector, kind) for kind in RIVER_KINDS},
 }
 _SEEDED = ("dawidd", "kswin")
-_EXAMPLES: dict[str, dict[str, Any]] = {
+#: Those that a name alone does not make, with settings that would do.
+NEED_SETTINGS: dict[str, dict[str, Any]] = {
     "known": {"points": [1000, 2000]},
     "every_rows": {"n_rows": 1000},
 }
+#: Those that it does.
+BY_NAME = sorted(DETECTORS.keys() - NEED_SETTINGS.keys())
 
 
 def make_detector(spec: Any, seed: int | None = None) -> Detector:
@@ -87,7 +90,7 @@ def _from_settings(settings: Mapping[str, Any], seed: int | None) -> Detector:
     try:
         return DETECTORS[kind](**given)
     except TypeError as error:
-        example = {"kind": kind, **_EXAMPLES.get(kind, {})}
+        example = {"kind": kind, **NEED_SETTINGS.get(kind, {})}
         raise InputError(
             f"the detector {kind!r} cannot be made from {shown(given)} ({error}); "
             f"give, for example, {example}"
@@ -97,5 +100,5 @@ def _from_settings(settings: Mapping[str, Any], seed: int | None) -> Detector:
 def _unknown(kind: Any) -> str:
     names = ", ".join(sorted(DETECTORS))
     near = get_close_matches(kind.lower(), DETECTORS, n=1) if isinstance(kind, str) else []
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"there is no detector {shown(kind)}; {hint}The names are {names}"
+    hint = f"did you mean {near[0]!r}? The" if near else "the"
+    return f"there is no detector {shown(kind)}; {hint} names are {names}"

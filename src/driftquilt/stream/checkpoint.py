@@ -20,7 +20,7 @@ from driftquilt.errors import StoreError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.estimator_file import unpack
 from driftquilt.learners.base import Learner
-from driftquilt.store.base import Store
+from driftquilt.store.base import State, Store
 
 __all__ = [
     "drop_models",
@@ -34,9 +34,11 @@ __all__ = [
 Tensors = dict[str, NDArray[Any]]
 
 
-def put_checkpoint(store: Store, tensors: Tensors, record: dict[str, Any]) -> None:
-    """Keep a checkpoint in place of the one before."""
-    number = store.put_model(_to_bytes(tensors), {"kind": "checkpoint", **record})
+def put_checkpoint(
+    store: Store, tensors: Tensors, record: dict[str, Any], state: State | None = None
+) -> None:
+    """Keep a checkpoint in place of the one before, and state in the same step."""
+    number = store.put_model(_to_bytes(tensors), {"kind": "checkpoint", **record}, state)
     for model in store.models:
         if model.record.get("kind") == "checkpoint" and model.number != number:
             store.drop_model(model.number)

@@ -49,6 +49,11 @@ class Columns:
         self._current: set[str] = set()  # columns that rows of the open segment have had
         self._before: set[str] = set()  # and of the segment before it
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Whether each column has held numbers or text."""
+        return {name: "text" if text else "number" for name, text in self._is_text.items()}
+
     def expect(self, rows: Sequence[Row], labels: Sequence[Label] = ()) -> None:
         """Refuse rows that do not go with those before, or with each other."""
         new: dict[str, bool] = {}

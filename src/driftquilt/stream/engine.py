@@ -5,6 +5,9 @@ a training, a checkpoint) and before the caller is told. If anything fails half 
 ahead of the store: the engine learns no further, and opening the store again finds the state
 before. It still predicts.
 
+A row from a source comes with a note of the position after it. Notes go into the state of the
+store together with the rows taken before them, whatever makes those be stored.
+
 Every change of model and every seal ends in a checkpoint, before another row is stored. So rows
 after the last checkpoint have been learned and nothing else, which `Learning` does the same way
 each time: after a crash they are learned again. At the last of them a segment may have been
@@ -16,12 +19,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from driftquilt.errors import StoreError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.inputs.row import Row
-from driftquilt.store.base import Store
+from driftquilt.store.base import State, Store
 from driftquilt.stream.champion import Champion
 from driftquilt.stream.checkpoint import (
     drop_models,
@@ -51,7 +55,7 @@ from driftquilt.stream.learning import Learning
 from driftquilt.stream.past import Past, rows_after
 from driftquilt.stream.rows import Label
 from driftquilt.stream.setup import Setup
-from driftquilt.stream.training import Job, Outcome, begin
+from driftquilt.stream.training import Job, Outcome, Trainer, begin, on_thread
 
 __all__ = ["Engine"]
 
@@ -59,8 +63,8 @@ __all__ = ["Engine"]
 class Engine:
     """A stream at work."""
 
-    def __init__(self, setup: Setup, store: Store) -> None:
-        self.setup, self.store = setup, store
+    def __init__(self, setup: Setup, store: Store, trainer: Trainer = on_thread) -> None:
+        self.setup, self.store, self._trainer = setup, store, trainer
         self.learning = Learning(setup.detector, setup.seed, setup.settings.n_wait)
         self.columns = Columns()
         self.past = Past(store, setup.settings)
@@ -69,9 +73,11 @@ class Engine:
         self._first_row = 0  # of the open segment
         self._last_drift = 0
         self._next_training: int | None = setup.settings.n_wait
-        self._n_trainings = self._n_versions = 0
+        self._n_trainings = self._n_versions = self._n_events = 0
         self._checkpoint_row = 0
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
+        self._notes: dict[str, Any] = {}  # state that is stored with them
+        self.position: Any = None  # in the source, after the last row that came with one
         self._job: Job | None = None
         self.failure: BaseException | None = None
 
@@ -83,7 +89,8 @@ class Engine:
     @property
     def n_until_training(self) -> int | None:
         """Rows of the open segment still to come before a model is trained; None: no more."""
-        return None if self._next_training is None else self._next_training - self.n_current
+        due = self._next_training
+        return None if due is None else max(0, due - self.n_current)
 
     @property
     def training(self) -> bool:
@@ -92,13 +99,36 @@ class Engine:
 
     def take(self, rows: Sequence[Row], labels: Sequence[Label]) -> None:
         """Learn rows in order and keep them; they have been checked."""
+        for row, label in zip(rows, labels, strict=True):
+            self.take_one(row, label, {})
+        self.put()
+
+    def take_one(self, row: Row, label: Label, notes: State) -> None:
+        """Learn a row; it is kept together with the notes, at the latest by the next `put`."""
         with self._going_on():
-            for row, label in zip(rows, labels, strict=True):
-                self.collect()
-                self._taken[0].append(row)
-                self._taken[1].append(label)
-                self._take(row, label)
-            self._put_rows()
+            self.collect()
+            self._taken[0].append(row)
+            self._taken[1].append(label)
+            self.note(notes)
+            self._take(row, label)
+
+    def note(self, notes: State) -> None:
+        """Let state be stored with the rows taken so far."""
+        self._notes.update(notes)
+        self.position = notes.get("position", self.position)
+
+    def put(self) -> None:
+        """Store what was taken and noted."""
+        if self._taken[0] or self._notes:
+            with self._going_on():
+                self._put_rows()
+
+    def adapt(self) -> None:
+        """Train for the current segment now, unless a training is under way."""
+        with self._going_on():
+            self.collect()
+            if self._job is None:
+                self._train()
 
     def collect(self, *, wait: bool = False) -> None:
         """Let the outcome of a training take effect, if there is one or it is waited for."""
@@ -112,13 +142,16 @@ class Engine:
 
     def tell(self, event: Event) -> None:
         """Note that something happened."""
+        self._n_events += 1
+        event = replace(event, number=self._n_events)
         keep(self.news, event)
         keep(self.events, event)
 
     def checkpoint(self, waiting: Any = None) -> None:
         """Write down where the stream stands."""
         with self._going_on():
-            self._put_rows()
+            if self._taken[0]:
+                self._put_rows()
             tensors, learning = self.learning.pack()
             champion = self.learning.champion
             record = {
@@ -127,15 +160,17 @@ class Engine:
                 "champion": None if champion is None else champion.number,
                 "events": [event.to_json() for event in self.events],
                 "rows": [self._first_row, self._last_drift, self._next_training],
-                "counts": [self._n_trainings, self._n_versions],
+                "counts": [self._n_trainings, self._n_versions, self._n_events],
                 "used": self.past.to_json(),
                 "waiting": waiting,
             }
-            put_checkpoint(self.store, tensors, record)
+            notes, self._notes = self._notes, {}
+            put_checkpoint(self.store, tensors, record, notes)
             self._checkpoint_row = self.learning.n_rows
 
     def restore(self) -> Any:
         """Go on from the last checkpoint and the rows after it; gives what was waiting."""
+        self.position = self.store.state.get("position")
         found = read_checkpoint(self.store)
         waiting = None if found is None else self._unpack(*found)
         self._drop_unused()
@@ -240,7 +275,7 @@ class Engine:
         if self.setup.wait:
             self._finish(training.run(), self._first_row, [])
         else:
-            self._job = Job(training.start(), self._first_row)
+            self._job = Job(self._trainer(training), self._first_row)
 
     def _finish(
         self, outcome: Outcome, first_row: int, meanwhile: Sequence[tuple[Row, Label]]
@@ -284,19 +319,23 @@ class Engine:
         self.tell(ModelPromoted(learning.n_rows, self._n_versions, outcome.loss, previous))
 
     def _put_rows(self) -> None:
-        rows, labels = self._taken
+        (rows, labels), notes = self._taken, self._notes
+        self._taken, self._notes = ([], []), {}
         if rows:
-            self._taken = ([], [])
-            self.store.append(self.columns.to_batch(rows, labels))
+            self.store.append(self.columns.to_batch(rows, labels), notes)
+        elif notes:
+            self.store.write_state(notes)
 
     def _unpack(self, tensors: dict[str, Any], record: dict[str, Any]) -> Any:
         learning = record["learning"]
         champion = self._read_champion(record["champion"], learning["classes"])
         self.learning.unpack(tensors, learning, champion)
         self.columns = Columns.from_json(record["columns"])
-        self.events = [read_event(event) for event in record["events"]]
+        told = enumerate(record["events"], 1)  # early stores do not say the numbers
+        self.events = [read_event({"number": number, **event}) for number, event in told]
         self._first_row, self._last_drift, self._next_training = record["rows"]
-        self._n_trainings, self._n_versions = record["counts"]
+        self._n_trainings, self._n_versions, *n_events = record["counts"]
+        self._n_events = n_events[0] if n_events else len(self.events)
         self.past.restore(record["used"])
         self._checkpoint_row = self.learning.n_rows
         return record["waiting"]

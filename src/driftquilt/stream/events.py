@@ -1,6 +1,7 @@
 """What happened in a stream, as values: drifts, segments, trainings, models, columns and classes.
 
-Every event says after how many rows it happened. `to_json` and `read_event` are each other's
+Every event says after how many rows it happened, and has a number; one that a stream tells again
+after a crash has the number that it had. `to_json` and `read_event` are each other's
 way back, so that events outlive the process.
 
 >>> event = DriftFound(row=2000)
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from driftquilt.counted import counted
 
 __all__ = [
     "ClassAppeared",
@@ -40,9 +43,10 @@ _MOST_OF_COLUMNS = 200  # rows of words bring new ones all the time; drifts are 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened after so many rows."""
+    """Something that happened after so many rows; the stream's first event has the number 1."""
 
     row: int
+    number: int = field(default=0, kw_only=True, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the kind of event."""
@@ -74,7 +78,7 @@ class SegmentSealed(Event):
 
     def _words(self) -> str:
         why = " because it was full" if self.full else ""
-        return f"segment {self.segment} sealed with {self.n_rows} rows{why}"
+        return f"segment {self.segment} sealed with {counted(self.n_rows, 'row')}{why}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class SegmentDropped(Event):
     used: float
 
     def _words(self) -> str:
-        return f"segment {self.segment} ({self.n_rows} rows) dropped as the least used"
+        return f"segment {self.segment} ({counted(self.n_rows, 'row')}) dropped as the least used"
 
 
 @dataclass(frozen=True)
@@ -105,8 +109,8 @@ class ModelTrained(Event):
     def _words(self) -> str:
         kept = sum(share > 0 for share in self.shares.values())
         return (
-            f"trained on {kept} of {len(self.shares)} past segments and {self.n_current} current "
-            f"rows in {self.seconds:.1f} s"
+            f"trained on {kept} of {counted(len(self.shares), 'past segment')} and "
+            f"{counted(self.n_current, 'current row')} in {self.seconds:.1f} s"
         )
 
 
@@ -147,12 +151,12 @@ class ModelKept(Event):
 
 @dataclass(frozen=True)
 class ModelRolledBack(Event):
-    """An earlier model took over because the caller said so."""
+    """A model of before took over because the caller said so; it may be newer than the last."""
 
     model: int
 
     def _words(self) -> str:
-        return f"rolled back to model {self.model}"
+        return f"model {self.model} took over again"
 
 
 @dataclass(frozen=True)

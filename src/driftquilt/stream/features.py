@@ -18,18 +18,48 @@ array([2., 1., 0.], dtype=float32)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.inputs.features import CATEGORIES_MAX
-from driftquilt.inputs.row import Row, Value
+from driftquilt.inputs.frame import Frame
+from driftquilt.inputs.row import Row
 
-__all__ = ["FAR", "Features"]
+__all__ = ["FAR", "Features", "Scales"]
 
 FAR = 10.0  # deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Places and scales as they were at one moment; numbers have their own place each."""
+
+    width: int
+    names: tuple[str, ...]  # of numbers
+    places: NDArray[np.intp]
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]  # infinite where numbers have not varied yet
+    texts: dict[str, dict[str, int]]
+
+    def __call__(self, frame: Frame) -> NDArray[np.float32]:
+        """Rows as a matrix (n, width), each exactly as the vector that it would be alone."""
+        scaled = (frame.select(self.names) - self.mean) / self.deviation
+        np.maximum(np.minimum(scaled, FAR, out=scaled), -FAR, out=scaled)
+        missing = np.isnan(scaled)
+        if missing.any():
+            scaled[missing] = 0
+        if len(self.names) == self.width:  # each number has its place, in order
+            return scaled.astype(np.float32, order="C")  # as the kernels take it
+        out = np.zeros((len(frame), self.width), dtype=np.float32)
+        out[:, self.places] = scaled
+        for name, places in self.texts.items():
+            for at, value in enumerate(frame.texts.get(name, ())):
+                if value in places:
+                    out[at, places[str(value)]] = 1
+        return out
 
 
 class Features:
@@ -58,18 +88,20 @@ class Features:
                 out[place] = self._scale(place, value)
         return np.array(out, dtype=np.float32)
 
-    def many(self, rows: Sequence[Row]) -> NDArray[np.float32]:
-        """Rows as a matrix, each exactly as the vector that it would be alone."""
-        out = np.zeros((len(rows), len(self.names)))
-        for name, place in self._places.items():
-            values = [row.get(name) for row in rows]
-            if isinstance(place, int):
-                self._scale_all(place, values, out[:, place])
-                continue
-            for at, value in enumerate(values):
-                if value in place:
-                    out[at, place[str(value)]] = 1.0
-        return out.astype(np.float32)
+    def frozen(self) -> Scales:
+        """What is known now, for many rows at once."""
+        numbers = [(name, at) for name, at in self._places.items() if isinstance(at, int)]
+        texts = {name: dict(at) for name, at in self._places.items() if isinstance(at, dict)}
+        places = [at for _, at in numbers]
+        spread = [self._m2[at] / self._n[at] if self._m2[at] > 0 else math.inf for at in places]
+        return Scales(
+            len(self.names),
+            tuple(name for name, _ in numbers),
+            np.array(places, dtype=np.intp),
+            np.array([self._mean[at] for at in places]),
+            np.sqrt(spread),
+            texts,
+        )
 
     def learn(self, row: Row) -> None:
         """Take in a row: new places, and what its numbers tell of their scale."""
@@ -107,14 +139,6 @@ class Features:
             return 0.0
         scaled = (value - self._mean[place]) / math.sqrt(spread / self._n[place])
         return max(-FAR, min(FAR, scaled))
-
-    def _scale_all(self, place: int, values: Sequence[Value], out: NDArray[np.float64]) -> None:
-        spread = self._m2[place]
-        if not spread > 0:
-            return
-        numbers = np.array([v if isinstance(v, float) else self._mean[place] for v in values])
-        scaled = (numbers - self._mean[place]) / math.sqrt(spread / self._n[place])
-        np.clip(scaled, -FAR, FAR, out=out)
 
     def _find_place(self, name: str, value: float | str) -> int | None:
         """Of a number or a category, a new one if need be; None if there are too many."""

@@ -20,25 +20,76 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.detectors.base import Detector
+from driftquilt.inputs.frame import Frame
 from driftquilt.inputs.row import Row
 from driftquilt.learners.mlp import MLP
-from driftquilt.stream.champion import Champion
-from driftquilt.stream.online import OnlineNet
+from driftquilt.learners.mlp_answers import ScaledNets
+from driftquilt.stream.champion import Champion, FrozenChampion
+from driftquilt.stream.online import FrozenNet, OnlineNet
 from driftquilt.stream.rows import Label
 
-__all__ = ["FADE", "Learning"]
+__all__ = ["FADE", "FrozenLearning", "Learning"]
 
 FADE = 0.99
 _RATE = 0.01  # of the online net
 _LEAST_PROBABILITY = 1e-3
 _MOST = 30.0  # beyond it, exp makes no difference
+_FEW = 2_048  # numbers in rows that are answered faster one by one
 _CLOSE = 1e-4  # far above what rounding does to a probability
+
+
+class FrozenLearning:
+    """The two models and their balance at one moment; any number of threads may ask."""
+
+    def __init__(
+        self,
+        classes: Sequence[Label],
+        champion: FrozenChampion | None,
+        online: FrozenNet,
+        share: np.float32,
+    ) -> None:
+        self.classes = tuple(classes)
+        self._champion, self._online, self._share = champion, online, share
+        self._short = _short_way(champion, online, float(share), len(self.classes))
+
+    def predict(self, frame: Frame) -> NDArray[np.float32]:
+        """Probabilities (n, C) of the classes, as `Learning.predict`, but for rounding."""
+        if self._short and frame.numbers.size <= _FEW and not frame.texts:
+            return self._predict_few(frame)
+        online = self._online.predict(frame)
+        if self._champion is None:
+            return online
+        return _mix(self._champion.predict(frame, len(self.classes)), online, self._share)
+
+    def _predict_few(self, frame: Frame) -> NDArray[np.float32]:
+        if self._champion is not None:
+            self._champion.encode.expect(frame)
+        probabilities = np.zeros((len(frame), len(self.classes)), dtype=np.float32)
+        for names, nets, share in self._short:
+            nets.add(frame.select(names), share, probabilities)
+        return probabilities
+
+
+_Part: TypeAlias = tuple[tuple[str, ...], ScaledNets, float]
+
+
+def _short_way(
+    champion: FrozenChampion | None, online: FrozenNet, share: float, n_classes: int
+) -> list[_Part]:
+    """Both models as scaled nets with their share, if numbers are all that either knows."""
+    plain = online.scaled()
+    if plain is None or online.net is None or online.net.n_classes != n_classes:
+        return []
+    if champion is None:
+        return [(*plain, 1.0)]
+    trained = champion.scaled(n_classes)
+    return [] if trained is None else [(*trained, share), (*plain, 1.0 - share)]
 
 
 class Learning:
@@ -76,17 +127,16 @@ class Learning:
         """
         if not self.classes or not rows:
             return [None] * len(rows)
-        probabilities = self._predict_many(rows)
+        probabilities = self.frozen().predict(Frame.of_rows(rows))
         codes = probabilities.argmax(axis=1)
         for at in _close(probabilities):
             codes[at] = self.predict(rows[at]).argmax()
         return [self.classes[code] for code in codes.tolist()]
 
-    def _predict_many(self, rows: Sequence[Row]) -> NDArray[np.float32]:
-        online = self.online.predict_many(rows)
-        if self.champion is None:
-            return online
-        return self._mix(self.champion.predict_many(rows, len(self.classes)), online)
+    def frozen(self) -> FrozenLearning:
+        """What answers now, which does not learn."""
+        champion = None if self.champion is None else self.champion.frozen()
+        return FrozenLearning(self.classes, champion, self.online.frozen(), self._share)
 
     def learn(self, row: Row, label: Label) -> bool:
         """Predict, learn, detect; whether the detector fired."""
@@ -163,10 +213,13 @@ class Learning:
     def _mix(
         self, champion: NDArray[np.float32], online: NDArray[np.float32]
     ) -> NDArray[np.float32]:
+        return _mix(champion, online, self._share)
+
+    @property
+    def _share(self) -> np.float32:
+        """How much the champion has to say."""
         ahead = max(-_MOST, min(_MOST, self._losses[0] - self._losses[1]))
-        share = np.float32(1 / (1 + math.exp(ahead)))
-        mixed: NDArray[np.float32] = share * champion + (1 - share) * online
-        return mixed
+        return np.float32(1 / (1 + math.exp(ahead)))
 
     def _weigh(self, champion: NDArray[np.float32], online: NDArray[np.float32], code: int) -> None:
         for at, answer in enumerate((champion, online)):
@@ -184,6 +237,13 @@ class Learning:
                 self.detector, self._width = self.detector.fresh(), len(watched)
             self.detector.update(watched)
         return self.detector.drift_detected
+
+
+def _mix(
+    champion: NDArray[np.float32], online: NDArray[np.float32], share: np.float32
+) -> NDArray[np.float32]:
+    mixed: NDArray[np.float32] = share * champion + (1 - share) * online
+    return mixed
 
 
 def _close(probabilities: NDArray[np.float32]) -> list[int]:

@@ -12,19 +12,44 @@ and no wait. Columns and classes may come late; the net grows with them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.inputs.frame import Frame
 from driftquilt.inputs.row import Row
 from driftquilt.learners.mlp import MLP, MLPModel
-from driftquilt.stream.features import Features
+from driftquilt.learners.mlp_answers import ScaledNets
+from driftquilt.stream.features import FAR, Features, Scales
 
-__all__ = ["OnlineNet"]
+__all__ = ["FrozenNet", "OnlineNet"]
 
 _NOTHING = np.empty(0, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenNet:
+    """The net at one moment."""
+
+    net: MLPModel | None
+    scales: Scales
+
+    def scaled(self) -> tuple[tuple[str, ...], ScaledNets] | None:
+        """Names of columns and the net that takes them, if they are all numbers."""
+        scales = self.scales
+        if self.net is None or not scales.width or len(scales.names) < scales.width:
+            return None
+        return scales.names, ScaledNets([self.net], scales.mean, scales.deviation, FAR)
+
+    def predict(self, frame: Frame) -> NDArray[np.float32]:
+        """Probabilities (n, C) of the classes so far, as `OnlineNet.predict`, but for rounding."""
+        if self.net is None:
+            return np.empty((len(frame), 0), dtype=np.float32)
+        if not self.scales.width:
+            return self.net.predict_proba(np.zeros((len(frame), 1), dtype=np.float32))
+        return self.net.predict_proba(self.scales(frame))
 
 
 class OnlineNet:
@@ -48,13 +73,10 @@ class OnlineNet:
         answer: NDArray[np.float32] = self._net.predict_proba(self.vector(row)[None, :])[0]
         return answer
 
-    def predict_many(self, rows: Sequence[Row]) -> NDArray[np.float32]:
-        """Probabilities (n, C) of many rows; as `predict` gives them, but for rounding."""
-        if self._net is None:
-            return np.empty((len(rows), 0), dtype=np.float32)
-        if not len(self.features):
-            return self._net.predict_proba(np.zeros((len(rows), 1), dtype=np.float32))
-        return self._net.predict_proba(self.features.many(rows))
+    def frozen(self) -> FrozenNet:
+        """The net as it is now, which does not learn."""
+        net = None if self._net is None else self._net.copy()
+        return FrozenNet(net, self.features.frozen())
 
     def learn(self, row: Row, code: int) -> NDArray[np.float32]:
         """One step on a row of class `code`; gives the probabilities before it."""

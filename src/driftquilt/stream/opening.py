@@ -18,13 +18,14 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.setup import Setup
+from driftquilt.stream.training import Trainer
 
 __all__ = ["Place", "begin", "resume"]
 
 Place: TypeAlias = Store | str | os.PathLike[str]
 
 
-def begin(place: Place | None, setup: Setup) -> Engine:
+def begin(place: Place | None, setup: Setup, trainer: Trainer) -> Engine:
     """A new stream in a store that holds nothing."""
     with _opened(MemoryStore() if place is None else place) as store:
         if store.n_appended or store.state or store.models:
@@ -32,11 +33,11 @@ def begin(place: Place | None, setup: Setup) -> Engine:
                 "there is a stream in this store already; go on with it: QuiltStream.open(path)"
             )
         store.write_state({"stream": setup.to_json()})
-        return Engine(setup, store)
+        return Engine(setup, store, trainer)
 
 
 def resume(
-    place: Place, learner: Learner | None, detector: Any, wait: bool | None
+    place: Place, learner: Learner | None, detector: Any, wait: bool | None, trainer: Trainer
 ) -> tuple[Engine, Any]:
     """The stream of a store as it was after its last row, and what was waiting when it closed.
 
@@ -49,7 +50,7 @@ def resume(
         setup = Setup.from_json(kept, learner, detector, wait=wait)
         if setup.wait != kept.get("wait", False):
             store.write_state({"stream": {**kept, "wait": setup.wait}})
-        engine = Engine(setup, store)
+        engine = Engine(setup, store, trainer)
         return engine, engine.restore()
 
 

@@ -84,6 +84,11 @@ class Past:
     def __len__(self) -> int:
         return len(self._used)
 
+    @property
+    def used(self) -> dict[int, float]:
+        """By number of the segment."""
+        return dict(self._used)
+
     def seal(self, row: int) -> SealedSegment:
         """Make a segment of the open rows, of which `row` is the first."""
         # If a crash came right after the last time, the segment is there already.

@@ -12,6 +12,8 @@ is trained on the past that agrees with them, and again each time the segment ha
 - After a crash `QuiltStream.open` reads the last checkpoint and learns the rows after it again.
 - The label of a row may come later: `predict_one(x, key=...)`, then `learn_one(y=..., key=...)`,
   or `forget(key)` if it never will.
+- A row may come with the position after it in its source, which is stored in the same step. Such
+  a row is safe by the next `flush`; after a crash, `position` says where to read on.
 - A row that shares no column with any learned so far is refused: it is of another feed.
 
 >>> from driftquilt.stream.runner import QuiltStream
@@ -41,14 +43,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.counted import counted
 from driftquilt.errors import InputError, StoreError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.inputs.row import Row, read_row
 from driftquilt.learners.base import Learner
+from driftquilt.store.base import State
 from driftquilt.stream import opening
 from driftquilt.stream.engine import Engine
-from driftquilt.stream.events import Event, RowForgotten
+from driftquilt.stream.events import Event
 from driftquilt.stream.guard import Guard
+from driftquilt.stream.late import Late, position_note
 from driftquilt.stream.opening import Place
 from driftquilt.stream.rows import (
     Label,
@@ -59,15 +64,16 @@ from driftquilt.stream.rows import (
     read_pair,
 )
 from driftquilt.stream.setup import Setup
-from driftquilt.stream.status import Status
-from driftquilt.stream.waiting import Key, Waiting
+from driftquilt.stream.slots import Slots
+from driftquilt.stream.training import Trainer, on_thread
+from driftquilt.stream.waiting import Key, Waiting, plain_key
 
 __all__ = ["QuiltStream"]
 
 _TOGETHER = 256  # rows that are predicted at once, while learning waits
 
 
-class QuiltStream(Status):
+class QuiltStream(Late):
     """A classifier for a drifting stream; every method may be called from any thread.
 
     Parameters
@@ -84,6 +90,9 @@ class QuiltStream(Status):
         What stands between a drift and a new model; see `stream.guard`.
     wait : bool
         Whether `learn_one` waits for a training that it began; kept for `open`.
+    trainer : Trainer
+        Where trainings run that are not waited for: on a thread, or in a process of their own,
+        `stream.workers.Workers()`.
     **settings
         How often to train and how much to keep; see `stream.settings.StreamSettings`.
 
@@ -100,12 +109,13 @@ class QuiltStream(Status):
         store: Place | None = None,
         guard: Guard | None = None,
         wait: bool = False,
+        trainer: Trainer = on_thread,
         **settings: Any,
     ) -> None:
         estimator = QuiltClassifier() if estimator is None else estimator
         guard = Guard() if guard is None else guard
         setup = Setup.of(estimator, detector, guard, wait=wait, n_wait=n_wait, **settings)
-        self._begin(opening.begin(store, setup))
+        self._begin(opening.begin(store, setup, trainer))
 
     @classmethod
     def open(
@@ -115,6 +125,7 @@ class QuiltStream(Status):
         learner: Learner | None = None,
         detector: Any = None,
         wait: bool | None = None,
+        trainer: Trainer = on_thread,
     ) -> Self:
         """The stream that a store holds, as it was after its last row.
 
@@ -123,10 +134,11 @@ class QuiltStream(Status):
         closed, but not after a crash. After a crash the next `learn_one` tells what happened
         since the last checkpoint, perhaps for the second time.
         """
-        engine, waiting = opening.resume(store, learner, detector, wait)
+        engine, waiting = opening.resume(store, learner, detector, wait, trainer)
         stream = cls.__new__(cls)
         stream._begin(engine)
-        stream._waiting.restore(waiting or [])
+        kept = stream._slots.restore(engine.store.state)
+        stream._waiting.restore([*(waiting or []), *kept])
         return stream
 
     def _begin(self, engine: Engine) -> None:
@@ -135,6 +147,7 @@ class QuiltStream(Status):
         self._closed = False
         self._untold: StoreError | None = None  # of a training that ended during a prediction
         self._waiting = Waiting(engine.setup.settings.max_waiting)
+        self._slots = Slots()
 
     def predict_one(self, x: Any, key: Key | None = None) -> Label | None:
         """The most probable label; None before the first row is learned.
@@ -162,21 +175,41 @@ class QuiltStream(Status):
                 answers += self._engine.learning.answer_many(rows)
         return answers
 
-    def learn_one(self, x: Any = None, y: Any = None, *, key: Key | None = None) -> list[Event]:
+    def learn_one(
+        self, x: Any = None, y: Any = None, *, key: Key | None = None, position: Any = None
+    ) -> list[Event]:
         """Learn a row, or the label of one that was predicted under a key; what happened of it."""
         if x is not None and key is not None:
             raise InputError(f"got a row and the key {key!r}; give one of them with the label")
         if x is None and key is None:
             raise InputError("got neither a row nor a key; give one of them with the label")
+        at, label = position_note(position), read_label(y)
         with self._lock:
             row = self._waiting.find(key) if key is not None else read_row(x)
-            happened = self._learn([row], [read_label(y)])
+            self._expect_open()
+            self._expect([row], [label])
+            self._engine.take_one(row, label, {**self._slots.empty(plain_key(key)), **at})
+            if position is None:
+                self._engine.put()
             if key is not None:
                 self._waiting.remove(key)
-            return happened
+            return self._news()
 
-    def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:
-        """Learn the rows of a table or list, in order, as `learn_one` would; all or none."""
+    def expect(self, X: Any, y: Iterable[Any] = ()) -> None:
+        """Refuse rows and labels that could not be learned; nothing changes."""
+        rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
+        labels = read_labels(y)
+        with self._lock:
+            self._expect(rows, labels)
+
+    def learn_many(
+        self, X: Any, y: Iterable[Any], *, notes: Sequence[State] | None = None
+    ) -> list[Event]:
+        """Learn the rows of a table or list, in order, as `learn_one` would; all or none.
+
+        With a note for each row, state of the store that becomes safe together with that row,
+        rows are safe by the next `flush`.
+        """
         rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
         labels = read_labels(y)
         if len(rows) != len(labels):
@@ -184,7 +217,14 @@ class QuiltStream(Status):
                 f"there are {len(rows)} rows but {len(labels)} labels; give one label per row"
             )
         with self._lock:
-            return self._learn(rows, labels)
+            self._expect_open()
+            self._expect(rows, labels)
+            if notes is None:
+                self._engine.take(rows, labels)
+            else:
+                for row, label, note in zip(rows, labels, notes, strict=True):
+                    self._engine.take_one(row, label, note)
+            return self._news()
 
     def run(self, rows: Iterable[tuple[Any, Any]]) -> Iterator[Event]:
         """Learn pairs of row and label for as long as they come; yields what happens."""
@@ -193,21 +233,25 @@ class QuiltStream(Status):
         for number, pair in enumerate(rows):
             yield from read_at(number, self._learn_pair, pair)
 
-    def forget(self, key: Key) -> None:
-        """Let a row go that waits for its label, because the label will never come."""
-        with self._lock:
-            self._expect_open()
-            self._waiting.remove(key)
-
     def roll_back(self, version: int) -> None:
         """Let an earlier model answer again, until the next one is promoted."""
         with self._lock:
             self._expect_model(version)
             self._engine.roll_back(version)
 
-    def flush(self) -> int:
-        """Make every row durable now; how many there are."""
-        return self._engine.store.flush()
+    def note(self, state: State) -> None:
+        """Let state of the store become safe with the rows so far, by the next `flush`."""
+        with self._lock:
+            self._expect_open()
+            self._engine.note(state)
+
+    def flush(self, position: Any = None) -> int:
+        """Make every row durable now, and that the source was read to a position; how many rows."""
+        at = position_note(position)
+        with self._lock:
+            self._engine.note(at)
+            self._engine.put()
+            return self._engine.store.flush()
 
     def finish_training(self) -> list[Event]:
         """Wait for a training that is under way; what came of it."""
@@ -215,17 +259,30 @@ class QuiltStream(Status):
             self._engine.collect(wait=True)
             return self._news()
 
-    def close(self) -> None:
+    def adapt(self) -> None:
+        """Train for the current segment now, without a drift; one that is under way goes on."""
+        with self._lock:
+            self._expect_open()
+            if not self._engine.n_current or not self._engine.can_train:
+                raise InputError(
+                    f"there is nothing to adapt to: the current segment has "
+                    f"{counted(self._engine.n_current, 'row')}, and labels so far are "
+                    f"{self.classes}; it takes rows, and two classes"
+                )
+            self._engine.adapt()
+
+    def close(self, *, finish_training: bool = True) -> None:
         """Wait for a training, write everything down and let go of the store.
 
-        After a failure nothing is written. Closing twice is fine.
+        A training that is not finished begins again with the first row after `open`. After a
+        failure nothing is written. Closing twice is fine.
         """
         with self._lock:
             closed, self._closed = self._closed, True
             try:
                 if self._engine.failure is None and not closed:
-                    self._engine.collect(wait=True)
-                    self._engine.checkpoint(self._waiting.to_json())
+                    self._engine.collect(wait=finish_training)
+                    self._engine.checkpoint(self._waiting_in_memory())
             finally:
                 self._engine.store.close()
             if self._untold is not None and not closed:
@@ -249,10 +306,7 @@ class QuiltStream(Status):
             self._collect()
             probabilities = self._engine.learning.predict(row)
             if key is not None:
-                self._expect_open()
-                forgotten = self._waiting.add(key, row)
-                if forgotten is not None:
-                    self._engine.tell(RowForgotten(self.n_rows, forgotten))
+                self._wait(key, row)
             return probabilities
 
     def _collect(self) -> None:
@@ -264,19 +318,9 @@ class QuiltStream(Status):
     def _learn_pair(self, pair: Any) -> list[Event]:
         return self.learn_one(*read_pair(pair))
 
-    def _learn(self, rows: list[Row], labels: list[Label]) -> list[Event]:
-        self._expect_open()
-        self._expect(rows, labels)
-        self._engine.take(rows, labels)
-        return self._news()
-
     def _news(self) -> list[Event]:
         news, self._engine.news = self._engine.news, []
         return news
-
-    def _expect_open(self) -> None:
-        if self._closed:
-            raise StoreError("the stream is closed; go on with it: QuiltStream.open(path)")
 
     def _expect_row(self, row: Row) -> None:
         self._expect([row])

@@ -14,15 +14,18 @@ segment are gathered, 49 from now, and rows of two classes, but all so far are '
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from driftquilt.counted import counted
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.store.base import Store
 from driftquilt.stream.checkpoint import read_model, versions
 from driftquilt.stream.engine import Engine
-from driftquilt.stream.events import Event, TrainingFailed
+from driftquilt.stream.events import Event, ModelPromoted, TrainingFailed
+from driftquilt.stream.learning import FrozenLearning
 from driftquilt.stream.rows import Label
+from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -40,11 +43,10 @@ class Status:
 
     def __repr__(self) -> str:
         # Without the lock: a debugger is not to wait for a training.
-        n_segments = len(self._engine.past)
         parts = [
-            f"{self.n_rows} row{'' if self.n_rows == 1 else 's'}",
+            counted(self.n_rows, "row"),
             f"accuracy {self.accuracy:.3f}",
-            f"{n_segments} past segment{'' if n_segments == 1 else 's'}",
+            counted(len(self._engine.past), "past segment"),
             "no model yet" if self.model is None else f"model {self.model}",
             "training" if self.training else "not training",
         ]
@@ -54,6 +56,12 @@ class Status:
     def n_rows(self) -> int:
         """Rows learned so far."""
         return self._engine.learning.n_rows
+
+    @property
+    def n_at_once(self) -> int:
+        """Rows that can be learned by one call with one training at most, at the last of them."""
+        n_wait, n_left = self._engine.setup.settings.n_wait, self._engine.n_until_training
+        return max(1, n_wait if n_left is None else min(n_wait, n_left))
 
     @property
     def n_durable(self) -> int:
@@ -66,18 +74,63 @@ class Status:
         return len(self._waiting)
 
     @property
+    def position(self) -> Any:
+        """Where the source was read to; after `open`, where to read on."""
+        return self._engine.position
+
+    @property
     def accuracy(self) -> float:
         """Share of rows that were predicted right, each right before it was learned.
 
         With late labels this is not what was answered when the row came.
         """
-        learning = self._engine.learning
-        return learning.n_right / learning.n_rows if learning.n_rows else 0.0
+        return self.n_right / self.n_rows if self.n_rows else 0.0
+
+    @property
+    def n_right(self) -> int:
+        """Rows that were predicted right, each right before it was learned."""
+        return self._engine.learning.n_right
 
     @property
     def classes(self) -> list[Label]:
         """Labels so far, in order of appearance."""
         return list(self._engine.learning.classes)
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Columns so far, each with "number" or "text"."""
+        return self._engine.columns.kinds
+
+    @property
+    def n_current(self) -> int:
+        """Rows of the current segment."""
+        return self._engine.n_current
+
+    @property
+    def n_until_training(self) -> int | None:
+        """Rows still to come before the next training; None if that takes a drift."""
+        return self._engine.n_until_training
+
+    @property
+    def used(self) -> dict[int, float]:
+        """How much each past segment was used by trainings of late."""
+        return self._engine.past.used
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        """Detector, guard and settings, as plain values."""
+        told = self._engine.setup.to_json()
+        return {name: told[name] for name in ("detector", "guard", "settings")}
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What stopped the stream from learning, if something did."""
+        return self._engine.failure
+
+    def frozen(self) -> FrozenLearning:
+        """What answers now: it does not learn, and any number of threads may ask it at once."""
+        with self._lock:
+            return self._engine.learning.frozen()
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -102,6 +155,11 @@ class Status:
         return sorted(versions(self._engine.store))
 
     @property
+    def settings(self) -> StreamSettings:
+        """The numbers it runs by."""
+        return self._engine.setup.settings
+
+    @property
     def store(self) -> Store:
         """Where rows are kept."""
         return self._engine.store
@@ -116,14 +174,24 @@ class Status:
             return read_model(self.store, version, self._engine.setup.estimator.learner)
 
     def plot(self) -> Drawing:
-        """The quilt so far, for notebooks: a row for each model that can be rolled back to."""
+        """The quilt so far, for notebooks: a row for each model that can be rolled back to.
+
+        A row is named by the model's version and the row of the stream at which it took over.
+        """
         from driftquilt.report.drawing import draw_selections  # noqa: PLC0415  # it stands above
 
         with self._lock:
-            chosen = [self.classifier(version).selection_ for version in self.models]
+            chosen = {name: self.classifier(v).selection_ for v, name in self._model_names()}
         if not chosen:
             raise InputError(f"there is no model yet: {_when(self._engine)}")
         return draw_selections(chosen)
+
+    def _model_names(self) -> list[tuple[int, str]]:
+        """Each version with its name; where its promotion is not among the events, half of it."""
+        rows = {event.model: event.row for event in self.events if isinstance(event, ModelPromoted)}
+        return [
+            (v, f"model {v}, row {rows[v]:,}" if v in rows else f"model {v}") for v in self.models
+        ]
 
     def _expect_model(self, version: int | None) -> None:
         if version not in self.models:

@@ -1,17 +1,17 @@
 """Select and train: the rows of a store become a fitted classifier.
 
 The sealed segments are the history and the open rows the current segment. Arrow tables are read
-in place, so a long history is not loaded. A `Training` can run here and now, or on a thread of
-its own while the stream goes on.
+in place, so a long history is not loaded. A `Training` can run here and now, or elsewhere
+while the stream goes on: a `Trainer` decides.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from driftquilt.stream.columns import LABEL
 from driftquilt.stream.past import first_row
 from driftquilt.stream.rows import Label
 
-__all__ = ["Job", "Outcome", "Training", "begin"]
+__all__ = ["Job", "Outcome", "Trainer", "Training", "begin", "on_thread"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +98,17 @@ class Training:
         clf.set_params(random_state=self.seed, progress=False)
         return clf.fit(table.select(names), table[LABEL], segments=segments)
 
-    def start(self) -> Future[Outcome]:
-        """Train on a thread of its own."""
-        pool = ThreadPoolExecutor(1, thread_name_prefix="driftquilt-training")
-        future = pool.submit(self.run)
-        pool.shutdown(wait=False)
-        return future
+
+#: What runs a training beside the stream, and when it can: on a thread, in a process, elsewhere.
+Trainer: TypeAlias = Callable[[Training], Future[Outcome]]
+
+
+def on_thread(training: Training) -> Future[Outcome]:
+    """Train on a thread of its own, at once."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="driftquilt-training")
+    future = pool.submit(training.run)
+    pool.shutdown(wait=False)
+    return future
 
 
 @dataclass(frozen=True, eq=False)

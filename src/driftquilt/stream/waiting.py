@@ -20,7 +20,7 @@ import numpy as np
 from driftquilt.errors import InputError
 from driftquilt.inputs.row import Row
 
-__all__ = ["Key", "Waiting"]
+__all__ = ["Key", "Waiting", "plain_key"]
 
 Key: TypeAlias = str | int | np.integer[Any]
 _Plain: TypeAlias = str | int
@@ -36,9 +36,13 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def __contains__(self, key: Any) -> bool:
+        key = plain_key(key)
+        return type(key) in (str, int) and key in self._rows
+
     def add(self, key: Any, row: Row) -> _Plain | None:
         """Keep a row; gives the key of the one that had to go for it."""
-        key = _plain(key)
+        key = plain_key(key)
         if type(key) not in (str, int):
             raise InputError(f"the key {key!r} is a {type(key).__name__}; give a string or an int")
         if key in self._rows:
@@ -53,22 +57,22 @@ class Waiting:
 
     def find(self, key: Any) -> Row:
         """The row of a key."""
-        if not self._has(key):
+        if key not in self:
             raise InputError(
                 f"no row waits under the key {key!r}: it was never predicted, has its label "
                 f"already, was let go by forget, was forgotten behind {self._most} others, or was "
                 "lost in a crash; give the row itself, learn_one(x, y)"
             )
-        return self._rows[_plain(key)]
+        return self._rows[plain_key(key)]
 
     def remove(self, key: Any) -> None:
         """Let a row go whose label has come, or never will."""
-        if not self._has(key):
+        if key not in self:
             raise InputError(
                 f"no row waits under the key {key!r}, so none can be forgotten: it was never "
                 "predicted, has its label already, or is forgotten"
             )
-        del self._rows[_plain(key)]
+        del self._rows[plain_key(key)]
 
     def to_json(self) -> list[list[Any]]:
         """Plain values."""
@@ -78,10 +82,6 @@ class Waiting:
         """Go on from what `to_json` gave."""
         self._rows = dict(data)
 
-    def _has(self, key: Any) -> bool:
-        key = _plain(key)
-        return type(key) in (str, int) and key in self._rows
-
     def _expect_same(self, key: _Plain, row: Row) -> None:
         if _values(self._rows[key]) != _values(row):
             raise InputError(
@@ -90,7 +90,7 @@ class Waiting:
             )
 
 
-def _plain(key: Any) -> Any:
+def plain_key(key: Any) -> Any:
     """A whole number or a string of numpy as Python's own; anything else as it is."""
     whole = isinstance(key, np.integer) and not isinstance(key, np.timedelta64)
     return key.item() if whole or isinstance(key, np.str_) else key

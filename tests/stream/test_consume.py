@@ -1,0 +1,204 @@
+"""A stream fed by a broker, a real one: what is learned, answered, passed over and refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftquilt.errors import InputError, SourceError
+from driftquilt.sources.broker import Source
+from driftquilt.sources.connect import open_source
+from driftquilt.stream.consume import Refused, Tally, consume
+from driftquilt.stream.runner import QuiltStream
+from tests.sources.brokers import RedisBroker, running
+from tests.stream.streams import as_stored, hasty, rows, start, stored_rows
+
+ROWS = rows(500)
+QUIET: dict[str, Any] = {"detector": "never", "n_wait": 1000}
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[RedisBroker]:
+    with running("redis", tmp_path / "broker") as started:
+        yield started
+
+
+@pytest.fixture
+def source(broker: RedisBroker) -> Iterator[Source]:
+    with contextlib.closing(open_source(broker.url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def to(broker: RedisBroker) -> Iterator[Source]:
+    with contextlib.closing(open_source(broker.url.replace("rows", "answers"))) as opened:
+        yield opened
+
+
+def send(broker: RedisBroker, *bodies: Any) -> None:
+    broker.send([b if isinstance(b, bytes) else json.dumps(b).encode() for b in bodies])
+
+
+def labelled(some: list[tuple[dict[str, Any], str]]) -> list[dict[str, Any]]:
+    return [{"row": x, "label": y} for x, y in some]
+
+
+def feed(
+    stream: QuiltStream, source: Source, until: Callable[[Tally], bool], **options: Any
+) -> Tally:
+    """Consume on a thread until something is so."""
+    stop, tally, fallen = threading.Event(), Tally(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            consume(stream, source, stop=stop, tally=tally, wait=0.1, **options)
+        except BaseException as error:
+            fallen.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    end = time.monotonic() + 60
+    while not until(tally) and thread.is_alive() and time.monotonic() < end:
+        time.sleep(0.01)
+    stop.set()
+    thread.join(timeout=60)
+    if fallen:
+        raise fallen[0]
+    assert until(tally)
+    return tally
+
+
+def taken(n_messages: int) -> Callable[[Tally], bool]:
+    return lambda tally: tally.n_messages == n_messages
+
+
+def test_a_stream_fed_by_a_broker_is_the_same_as_one_fed_by_hand(
+    broker: RedisBroker, source: Source
+) -> None:
+    send(broker, *labelled(ROWS))
+    stream, by_hand = start(), start()
+    tally = feed(stream, source, taken(len(ROWS)))
+    by_hand.learn_many(*zip(*ROWS, strict=True))
+    assert (tally.n_learned, tally.n_refused) == (len(ROWS), 0)
+    assert stored_rows(stream.store) == as_stored(ROWS)
+    assert [str(e).partition(" in ")[0] for e in stream.events] == [
+        str(e).partition(" in ")[0] for e in by_hand.events
+    ]
+    assert any("promoted" in str(event) for event in stream.events)
+    assert stream.accuracy == by_hand.accuracy
+
+
+def test_what_cannot_be_learned_is_counted_told_and_passed_over(
+    broker: RedisBroker, source: Source
+) -> None:
+    bad: list[Any] = [
+        b"\xff",
+        {"row": {"a": "text"}, "label": "yes"},
+        {"row": {"other": 1}, "label": "yes"},
+        {"row": {"a": 1.0}, "label": 7},
+        {"id": "never", "label": "yes"},
+        {"id": "odd", "row": {"a": "text"}},
+    ]
+    send(broker, *labelled(ROWS[:10]), *bad, *labelled(ROWS[10:20]))
+    stream = start(**QUIET)
+    tally = feed(stream, source, taken(26))
+    assert (tally.n_learned, tally.n_asked, tally.n_refused) == (20, 0, 6)
+    assert stored_rows(stream.store) == as_stored(ROWS[:20])
+    assert all(isinstance(refused, Refused) for refused in tally.refused)
+    said = " | ".join(refused.why for refused in tally.refused)
+    for words in ("no UTF-8", "holds the text", "none of them", "is a int", "no row waits"):
+        assert words in said
+
+
+def test_rows_wait_for_their_labels_through_a_restart(
+    broker: RedisBroker, source: Source, tmp_path: Path
+) -> None:
+    asked = [{"id": f"order {n}", "row": x} for n, (x, _) in enumerate(ROWS[:30])]
+    send(broker, *asked)
+    stream = start(hasty(tmp_path / "s"), **QUIET)
+    assert feed(stream, source, taken(30)).n_asked == 30
+    stream.store.close()  # as a crash
+    send(broker, *({"id": f"order {n}", "label": ROWS[n][1]} for n in range(29, 9, -1)))
+    with QuiltStream.open(hasty(tmp_path / "s")) as again:
+        assert again.n_waiting == 30
+        assert feed(again, source, taken(20)).n_learned == 20
+        assert again.n_waiting == 10
+        assert stored_rows(again.store) == as_stored(ROWS[29:9:-1])
+
+
+def test_answers_and_events_go_back(broker: RedisBroker, source: Source, to: Source) -> None:
+    send(broker, *labelled(ROWS[:40]), *({"id": n, "row": ROWS[n][0]} for n in range(40, 50)))
+    stream = start(detector="never")  # a training after 30 rows
+    feed(stream, source, taken(50), to=to)
+    said = [json.loads(message.body) for message in to.read(None, 100, 1.0)]
+    answers = [body for body in said if "prediction" in body]
+    assert [body["id"] for body in answers] == [*range(40, 50)]
+    assert {body["prediction"] for body in answers} <= {"yes", "no"}
+    assert answers[-1] == {
+        "id": 49, "prediction": stream.predict_one(ROWS[49][0]), "model": 1,
+    }  # fmt: skip
+    assert {"ModelTrained", "ModelPromoted"} <= {body.get("event") for body in said}
+
+
+def test_a_stop_does_not_wait_for_a_broker_that_takes_no_answers(
+    broker: RedisBroker, source: Source, tmp_path: Path
+) -> None:
+    send(broker, *labelled(ROWS[:5]), {"id": 1, "row": ROWS[5][0]}, *labelled(ROWS[6:8]))
+    with running("redis", tmp_path / "other") as other:
+        other.stop()
+        stream = start(**QUIET)
+        with contextlib.closing(open_source(other.url)) as to:
+            feed(stream, source, lambda tally: tally.n_learned == 5 and bool(to.trouble), to=to)
+            assert (stream.n_rows, stream.n_durable, stream.n_waiting) == (5, 5, 0)
+            other.start()
+            feed(stream, source, taken(3), to=to)  # and reads on from there
+            assert (stream.n_rows, stream.n_waiting) == (7, 1)
+            assert len(to.read(None, 10, 1.0)) == 1
+
+
+def test_a_broker_may_be_away_in_the_middle(broker: RedisBroker, source: Source) -> None:
+    send(broker, *labelled(ROWS[:100]))
+    stream = start(**QUIET)
+
+    def restart() -> None:
+        broker.stop()
+        time.sleep(0.5)
+        broker.start()
+        send(broker, *labelled(ROWS[100:200]))
+
+    threading.Timer(0.3, restart).start()
+    assert feed(stream, source, taken(200)).n_learned == 200
+    assert stored_rows(stream.store) == as_stored(ROWS[:200])
+
+
+def test_rows_that_the_broker_has_dropped_end_it_aloud(broker: RedisBroker, source: Source) -> None:
+    send(broker, *labelled(ROWS[:20]))
+    stream = start(**QUIET)
+    feed(stream, source, taken(20))
+    send(broker, *labelled(ROWS[20:60]))
+    broker.lose_first()
+    with pytest.raises(SourceError, match="rows are missing"):
+        feed(stream, source, taken(40))
+    assert stream.n_rows == 20
+
+
+def test_a_second_source_is_refused(source: Source, to: Source) -> None:
+    stream = start(**QUIET)
+    stream.flush(position={"source": source.name, "after": ["1-1", 1]})
+    with pytest.raises(InputError, match="was fed from redis:0/rows, so it cannot go on with"):
+        consume(stream, to, stop=threading.Event())
+
+
+@pytest.mark.parametrize("options", [{"most": 0}, {"wait": 0.0}])
+def test_a_consumer_that_could_take_nothing_is_refused(
+    source: Source, options: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match="give at least 1"):
+        consume(start(**QUIET), source, stop=threading.Event(), **options)
