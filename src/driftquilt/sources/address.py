@@ -1,0 +1,138 @@
+"""The URL of a broker, taken apart and checked; the password is shown nowhere.
+
+    kafka://user:password@host:9092,host:9092/topic
+    redis://user:password@host:6379/0?stream=name
+    nats://user:password@host:4222/stream/subject
+
+Options follow after `?`: `tls=true`, `ca=file` with the certificates to trust (which implies
+tls), and for Kafka `mechanism=SCRAM-SHA-256`. Without a user in the URL, `DRIFTQUILT_BROKER_USER`
+and `DRIFTQUILT_BROKER_PASSWORD` of the environment are taken.
+
+>>> read_address("nats://me:secret@hub/ORDERS/orders.new?tls=true")
+Address(scheme='nats', hosts=('hub:4222',), path=('ORDERS', 'orders.new'), \
+options={'tls': 'true'}, user='me')
+>>> read_address("kafka://hub")
+Traceback (most recent call last):
+driftquilt.errors.InputError: the URL of a kafka broker names no topic; give, for example, \
+kafka://host:9092/topic
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from driftquilt.errors import InputError, SourceError
+
+__all__ = ["Address", "read_address", "refuse_untrusted"]
+
+_EXAMPLES = {
+    "kafka": "kafka://host:9092/topic",
+    "redis": "redis://host:6379/0?stream=name",
+    "nats": "nats://host:4222/stream/subject",
+}
+_PORTS = {"kafka": 9092, "redis": 6379, "nats": 4222}
+_PARTS = {"kafka": ("topic",), "redis": ("database",), "nats": ("stream", "subject")}
+_OPTIONS = {"kafka": ("tls", "ca", "mechanism"), "redis": ("tls", "ca", "stream")}
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A broker, and what to read of it."""
+
+    scheme: str
+    hosts: tuple[str, ...]
+    path: tuple[str, ...]
+    options: dict[str, str]
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.options.get("tls") == "true" or "ca" in self.options
+
+    def context(self) -> ssl.SSLContext | None:
+        """How to encrypt, for clients that take a context."""
+        return ssl.create_default_context(cafile=self.options.get("ca")) if self.tls else None
+
+
+def read_address(url: str) -> Address:
+    """What a URL says; `InputError` with an example for one that cannot be used."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InputError(f"this is no URL of a broker: {error}; give one of {_listed()}") from error
+    if parts.scheme not in _EXAMPLES:
+        raise InputError(
+            f"there is no source with the scheme {parts.scheme!r}; give one of {_listed()}"
+        )
+    userinfo, _, hosts = parts.netloc.rpartition("@")
+    name, _, password = userinfo.partition(":")
+    user, secret = unquote(name) or None, unquote(password) or None
+    if not userinfo:
+        user = os.environ.get("DRIFTQUILT_BROKER_USER")
+        secret = os.environ.get("DRIFTQUILT_BROKER_PASSWORD")
+    read = [_host(parts.scheme, host) for host in hosts.split(",")]
+    options = _options(parts)
+    return Address(parts.scheme, tuple(read), _path(parts, options), options, user, secret)
+
+
+def refuse_untrusted(name: str, said: str) -> None:
+    """`SourceError` for a broker whose certificate is not trusted, as its client has said."""
+    if "certificate verify failed" in said:
+        raise SourceError(
+            f"{name}: the certificate of the broker is not trusted; name those to trust in the "
+            "URL: ca=file"
+        )
+
+
+def _host(scheme: str, text: str) -> str:
+    found = _HOST.fullmatch(text)
+    if found is None:
+        raise _refusal(scheme, "names no host" if not text else "has a host that is no host:port")
+    return f"{found[1]}:{found[2] or _PORTS[scheme]}"
+
+
+def _options(parts: SplitResult) -> dict[str, str]:
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    known = _OPTIONS.get(parts.scheme, ("tls", "ca"))
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise _refusal(parts.scheme, f"has an option {unknown[0]!r}; it takes {', '.join(known)}")
+    if "ca" in options and not Path(options["ca"]).is_file():
+        raise _refusal(parts.scheme, f"has ca={options['ca']!r}, which is no file")
+    if options.get("tls", "true") not in ("true", "false"):
+        raise _refusal(parts.scheme, f"has tls={options['tls']!r}; it takes true or false")
+    return options
+
+
+def _path(parts: SplitResult, options: dict[str, str]) -> tuple[str, ...]:
+    scheme, wanted = parts.scheme, _PARTS[parts.scheme]
+    path = tuple(unquote(part) for part in parts.path.strip("/").split("/") if part)
+    if scheme == "redis":
+        path = path or ("0",)
+        if not options.get("stream"):
+            raise _refusal(scheme, "names no stream")
+        if not path[0].isdecimal():
+            raise _refusal(scheme, f"has the database {path[0]!r}, which is no number")
+    if len(path) < len(wanted):
+        raise _refusal(scheme, f"names no {wanted[len(path)]}")
+    if len(path) > len(wanted):
+        raise _refusal(scheme, f"goes on after the {wanted[-1]}")
+    return path
+
+
+def _refusal(scheme: str, what: str) -> InputError:
+    return InputError(
+        f"the URL of a {scheme} broker {what}; give, for example, {_EXAMPLES[scheme]}"
+    )
+
+
+def _listed() -> str:
+    return ", ".join(_EXAMPLES.values())

@@ -1,0 +1,77 @@
+"""A broker as a source: messages after a position, in order, and messages that go back.
+
+    read(after, most, wait)  the next messages after a position; [] if none came within `wait`
+    publish(notes, wait)     True when the broker has confirmed all of them
+
+Promises of every source:
+
+- A position is a small JSON value, which a message carries: reading after it gives what comes
+  next. The reader keeps it; the broker is told nothing, no group, no commit, no acknowledgement.
+  Whoever keeps the position in one step with what the messages led to has counted each once.
+- A broker that is away is waited for: `read` gives [], `publish` False, `trouble` says why, and
+  the next call tries again.
+- What waiting will not mend is a `SourceError`: an unknown topic, a refused password, a position
+  that the broker no longer has. Nothing is skipped in silence.
+- No message and no repr shows a password.
+
+A source knows nothing of rows; `messages` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+__all__ = ["Message", "Note", "Position", "Source"]
+
+Position: TypeAlias = Any  # JSON
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a broker gave: the position after it, its key if it has one, its bytes."""
+
+    position: Position
+    key: str | None
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Note:
+    """What goes to a broker.
+
+    The id tells two notes apart: where the broker looks at ids, a note that is published twice
+    appears once.
+    """
+
+    id: str
+    key: str | None
+    body: bytes
+
+
+class Source(Protocol):
+    """The contract; the module says what it promises. One thread at a time may use a source."""
+
+    @property
+    def name(self) -> str:
+        """Which messages these are, without hosts or passwords: positions belong to it."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the last call came back with nothing; None if the broker answered."""
+
+    def read(self, after: Position | None, most: int, wait: float) -> Sequence[Message]:
+        """At most so many messages after a position, None for the oldest there is.
+
+        Waits so many seconds for the first of them.
+        """
+
+    def publish(self, notes: Sequence[Note], wait: float) -> bool:
+        """Send notes to where the source reads; False if not all were confirmed in time.
+
+        Those may have arrived nevertheless: publish the same notes again.
+        """
+
+    def close(self) -> None:
+        """Let go of the connection; closing twice is fine."""

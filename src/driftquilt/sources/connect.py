@@ -1,0 +1,34 @@
+"""From a URL to a source.
+
+>>> open_source("mqtt://hub/rows")
+Traceback (most recent call last):
+driftquilt.errors.InputError: there is no source with the scheme 'mqtt'; give one of \
+kafka://host:9092/topic, redis://host:6379/0?stream=name, nats://host:4222/stream/subject
+"""
+
+from __future__ import annotations
+
+from driftquilt.sources.address import read_address
+from driftquilt.sources.broker import Source
+
+__all__ = ["open_source"]
+
+
+def open_source(url: str) -> Source:
+    """The source that a URL names; see `address` for what it may say.
+
+    Nothing is sent yet: a broker that is away is waited for by `read`. `MissingExtraError` if
+    the package that speaks with such a broker is not installed.
+    """
+    address = read_address(url)
+    if address.scheme == "kafka":
+        from driftquilt.sources.kafka import KafkaSource  # noqa: PLC0415  # an extra
+
+        return KafkaSource(address)
+    if address.scheme == "redis":
+        from driftquilt.sources.redis import RedisSource  # noqa: PLC0415
+
+        return RedisSource(address)
+    from driftquilt.sources.nats import NatsSource  # noqa: PLC0415
+
+    return NatsSource(address)

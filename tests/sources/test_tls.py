@@ -1,0 +1,42 @@
+"""Encrypted connections: a broker that is trusted is read, another is refused aloud."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from driftquilt.errors import SourceError
+from driftquilt.sources.connect import open_source
+from tests.sources.brokers import PASSWORD, Certificate, running
+from tests.sources.test_brokers import BODIES, bodies, read
+
+
+@pytest.mark.parametrize("kind", ["redis", "nats"])
+def test_a_broker_is_read_if_its_certificate_is_trusted_and_refused_if_not(
+    kind: str, tmp_path: Path
+) -> None:
+    certificate = Certificate.make(tmp_path)
+    with running(kind, tmp_path / "broker", password=PASSWORD, tls=certificate) as broker:
+        broker.send(BODIES)
+        url = f"{broker.url}{'&' if '?' in broker.url else '?'}"
+        with contextlib.closing(open_source(f"{url}ca={certificate.cert}")) as source:
+            assert bodies(read(source, len(BODIES))) == BODIES
+        with (
+            contextlib.closing(open_source(f"{url}tls=true")) as source,
+            pytest.raises(SourceError, match="the certificate of the broker is not trusted") as no,
+        ):
+            source.read(None, 10, 0.5)
+        assert PASSWORD not in f"{no.value} {no.value.__cause__} {no.value.__context__}"
+
+
+def test_kafkas_client_distrusts_a_certificate_too(tmp_path: Path) -> None:
+    """That is all it can be asked here: what it meets is the door of a Redis."""
+    certificate = Certificate.make(tmp_path)
+    with (
+        running("redis", tmp_path / "broker", tls=certificate) as broker,
+        contextlib.closing(open_source(f"kafka://127.0.0.1:{broker.port}/rows?tls=true")) as source,
+        pytest.raises(SourceError, match="the certificate of the broker is not trusted"),
+    ):
+        read(source, 1)
