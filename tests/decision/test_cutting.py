@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.decision import columns
+from driftquilt.decision import columns, cutting
 from driftquilt.decision.cutting import by_column, by_detector, by_time, sort_by_time
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
@@ -166,6 +166,31 @@ def test_sorting_keeps_the_order_of_equal_moments(days: list[int]) -> None:
     table = pa.table({"t": moments, "n": list(range(len(days)))})
     expected = sorted(range(len(days)), key=days.__getitem__)
     assert sort_by_time(table, "t")["n"].to_pylist() == expected
+
+
+def test_numbers_tell_an_order_too() -> None:
+    for times in ([3, 1, 2], [3.5, 1.0, 2.0]):
+        table = pa.table({"t": times, "n": [0, 1, 2]})
+        assert sort_by_time(table, "t")["n"].to_pylist() == [1, 2, 0]
+    with pytest.raises(InputError, match="holds string, neither dates nor timestamps nor numbers"):
+        sort_by_time(pa.table({"t": ["b", "a"]}), "t")
+
+
+@pytest.mark.parametrize("gap", [pa.array([3, None, 2]), pa.array([3.0, float("nan"), 2.0])])
+def test_a_row_without_a_time_is_named_by_its_place_in_the_table(gap: pa.Array) -> None:
+    with pytest.raises(InputError, match="'t' is missing in row 1; every row has its place in"):
+        sort_by_time(pa.table({"t": gap}), "t")
+
+
+def test_a_table_too_long_to_sort_is_refused_with_the_row_that_goes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cutting, "_MOST_SORTED", 3)
+    monkeypatch.setattr(columns, "BLOCK", 2)
+    with pytest.raises(InputError, match=r"'t': row 2 is 1, after 3; there are 4 rows"):
+        sort_by_time(pa.table({"t": [2, 3, 1, 4]}), "t")
+    long = pa.table({"t": [1, 2, 3, 4]})
+    assert sort_by_time(long, "t") is long  # in order it may be of any length
 
 
 def test_text_is_no_time() -> None:

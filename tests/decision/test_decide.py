@@ -131,7 +131,9 @@ def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
     )
     assert {use.name: use.kept for use in decision.selection}["2024-06"] is False
     assert decision.warnings == (
-        "12 of 600 rows have no 'bought' and are left out",
+        "column 'when' tells the segment: hardly a value is in two of them, so what is learned "
+        "from it does not carry over; leave it out with --drop when",
+        "no 'bought' in 12 of 600 rows, left out",
         "columns that cannot be learned from are left out: tags",
     )
     assert decision.classes == ("no", "yes")
@@ -161,6 +163,27 @@ def test_nothing_held_out_is_nothing_measured() -> None:
 def test_a_share_that_is_none_is_refused(holdout: Any) -> None:
     with pytest.raises(InputError, match="it takes a share from 0 to below 1"):
         select(holdout=holdout)
+
+
+def test_a_share_that_leaves_too_little_to_train_on_is_named_as_the_cause() -> None:
+    with pytest.raises(InputError, match=r"holdout is 0\.999, which leaves 1 of the 400 rows of 4"):
+        select(holdout=0.999)
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [(1600, "the last segment, 4, has"), (1200, "the last 2 segments, 3, 4, have")],
+)
+def test_last_segments_without_any_label_are_told(first: int, words: str) -> None:
+    y = [None if row >= first else label for row, label in enumerate(SINE["label"].to_pylist())]
+    table = SINE.set_column(SINE.column_names.index("label"), "label", pa.array(y))
+    current = str(first // 400 - 1)
+    decision = select(table)
+    assert decision.current == current
+    assert decision.warnings[0] == f"{words} no labels; decided for {current}"
+    assert not any("no labels" in said for said in select(table, current="1").warnings)
+    with pytest.raises(InputError, match=f"'4' has no labels.* last with labels is {current}"):
+        select(table, current="4")
 
 
 def test_classes_that_come_or_go_are_told() -> None:
@@ -233,7 +256,8 @@ def test_the_advice_follows_the_verdicts() -> None:
 
     assert advice((20, 2), (15, 1)) == "Take this model: it is clearly better than the others."
     assert advice((20, 2), (3, 2)).startswith(
-        "Take this model, or the simpler one: on 100 rows it is clearly better than all data,"
+        "Take this model, or train on the current segment only, which is simpler: on 100 rows "
+        "this model is clearly better than all data, and not clearly different from current only."
     )
     assert advice((3, 2), (3, 3)).startswith("100 rows show no clear difference")
     assert advice((20, 2), (1, 12)) == (
@@ -248,6 +272,4 @@ def test_a_clear_difference_of_next_to_nothing_is_no_reason_to_refuse() -> None:
     assert alone.verdict == "worse"
     said = sentences(selection, [quilt, everything, alone])
     assert "clearly worse (100 rows right that it has wrong, 200 the other way)" in said[1]
-    assert said[2].endswith(
-        "and not clearly different from current only, or by less than half a point."
-    )
+    assert said[2].endswith("clearly better than all data, and slightly behind current only.")

@@ -101,21 +101,45 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
     with start(tmp_path / "store") as stream:
         replay(table.slice(0, 300), tmp_path, stream)
     with QuiltStream.open(tmp_path / "store", wait=True) as stream:
-        with pytest.raises(InputError, match="its drop is"):
+        with pytest.raises(
+            InputError, match="columns dropped were 'segment' and are 'segment', 'x0'"
+        ):
             replay(table, tmp_path, stream, drop=["segment", "x0"])
-        with pytest.raises(InputError, match="its data is"):
+        with pytest.raises(InputError, match="The first row is another"):
             replay(table.slice(1), tmp_path, stream)
         with pytest.raises(InputError, match="has learned 300 rows, but the table has 200"):
             replay(table.slice(0, 200), tmp_path, stream)
         with pytest.raises(InputError, match="were not replayed to this folder"):
             replay(table, tmp_path / "elsewhere", stream)
+        assert not (tmp_path / "elsewhere").exists()
         gaps = pa.array([None if k == 7 else y for k, y in enumerate(table["label"].to_pylist())])
         missing = table.set_column(table.column_names.index("label"), "label", gaps)
-        with pytest.raises(InputError, match="1 rows without a label, but 0 were skipped"):
+        with pytest.raises(InputError, match="1 row without a label, but 0 were skipped"):
             replay(missing, tmp_path, stream)
+        late = [0, 400, *range(1, 400), *range(401, 750)]  # a row came in among the old ones
+        with pytest.raises(InputError, match="row 300 of the stream is another"):
+            replay(table.take(late), tmp_path, stream)
         replay(table.slice(0, 310), tmp_path, stream)  # the right ones still are not
     with pytest.raises(InputError, match="but the stream is new"):
         replay(table, tmp_path, start())
+
+
+def test_rows_are_refused_by_the_call_and_not_by_the_first_step(tmp_path: Path) -> None:
+    stream, table = start(), sine_table(2, 100)
+    replay(table, tmp_path, stream)
+    with pytest.raises(InputError, match="tells of other rows"):
+        Replay(stream, tmp_path).run(table, "label")
+    steps = Replay(stream, tmp_path).run(table, "label", drop=["segment"])
+    assert [progress.rows for progress in steps] == [200]  # nothing is left to do
+
+
+def test_every_model_is_told_of_though_the_stream_keeps_one(tmp_path: Path) -> None:
+    table, often = sine_table(3, 250), {"refresh": 1.2, "max_models": 1}
+    replay(table, tmp_path, start(detector=KNOWN, **often))
+    lines = [json.loads(line) for line in (tmp_path / EVENTS).read_text().splitlines()]
+    told = [line["selection"] for line in lines if line.get("record") == "selection"]
+    assert len(told) > 15
+    assert None not in told
 
 
 def test_a_stream_that_learned_elsewhere_is_refused(tmp_path: Path) -> None:

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -18,47 +13,17 @@ import pytest
 from driftquilt.decision.replay import EVENTS, Replay
 from driftquilt.decision.replayed import read_replay
 from tests.decision.replay_zygote import SETTINGS, table
-from tests.store.test_kill import ROOT, Zygote
+from tests.killing import Zygote
 from tests.stream.crash_zygote import N_ROWS
 from tests.stream.streams import start
 
 N_KILLS = 12
 
 
-class ReplayZygote(Zygote):
-    """Starts replays, and kills them."""
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.decision.replay_zygote"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-
-    def run(self, folder: Path, *, n_words: int, seconds: float) -> bool:
-        """Kill a replay so long after so many words; whether it had ended before."""
-        orders, answers = self.pipes
-        orders.write(f"{folder} 0\n")
-        pid, said = int(answers.readline().split()[1]), [""]
-        while len(said) <= n_words and said[-1] != "done":
-            said.append(answers.readline().strip())
-        time.sleep(seconds)
-        os.kill(pid, signal.SIGKILL)
-        orders.write("reap\n")
-        while not (line := answers.readline()).startswith("dead"):
-            said.append(line.strip())
-        assert line == f"dead {-signal.SIGKILL}\n" or "done" in said  # else it fell, and said why
-        return "done" in said
-
-
 @pytest.fixture
-def zygote() -> Iterator[ReplayZygote]:
-    started = ReplayZygote()
-    yield started
-    started.close()
+def zygote() -> Iterator[Zygote]:
+    with Zygote("tests.decision.replay_zygote") as started:
+        yield started
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -68,7 +33,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_replay_that_is_killed_again_and_again_ends_in_the_same_file(
-    zygote: ReplayZygote, tmp_path: Path
+    zygote: Zygote, tmp_path: Path
 ) -> None:
     left_alone, killed, rng = tmp_path / "alone", tmp_path / "killed", Random(3)  # noqa: S311
     for _ in Replay(start(**SETTINGS), left_alone).run(table(), "sold"):
@@ -79,13 +44,16 @@ def test_a_replay_that_is_killed_again_and_again_ends_in_the_same_file(
         n_words, seconds = rng.randint(1, 2), rng.uniform(0, 0.1)
         if n_kills < 3:
             n_words, seconds = 1, seconds / 10
-        if zygote.run(killed, n_words=n_words, seconds=seconds):
+        if zygote.kill(killed, 0, n_words=n_words, seconds=seconds).done:
             break
         n_kills += 1
     else:
-        assert zygote.run(killed, n_words=100, seconds=0)
+        assert zygote.kill(killed, 0, n_words=100, seconds=0).done
     assert n_kills > 2
     assert lines(killed) == lines(left_alone)
+    told = [line["selection"] for line in lines(killed) if line.get("record") == "selection"]
+    assert len(told) > 5
+    assert None not in told
     replayed = read_replay(killed)
     assert replayed.n_rows == N_ROWS
     assert replayed.n_skipped == 90

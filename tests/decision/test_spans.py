@@ -59,3 +59,14 @@ def test_spans_of_hours_begin_at_the_first_days_midnight(first: datetime, minute
 def test_what_is_no_span_is_refused_with_examples(every: str) -> None:
     with pytest.raises(InputError, match="is no span of time; give a number and a unit, such as"):
         Span.parse(every)
+
+
+@pytest.mark.parametrize("every", ["1m", "1 m", "1M"])
+def test_a_lone_m_may_be_minutes_or_months(every: str) -> None:
+    with pytest.raises(InputError, match=r"such as 1min \(minutes\) or 1mo \(months\)$"):
+        Span.parse(every)
+
+
+def test_the_units_are_told() -> None:
+    with pytest.raises(InputError, match=r"min \(minutes\), h \(hours\), d .* and y \(years\)$"):
+        Span.parse("1month")

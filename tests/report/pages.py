@@ -42,11 +42,12 @@ def full_page() -> Page:
         "Which months still speak for today",
         ("Of four months two were kept.", "The others would have led the model astray."),
         tuple(made),
-        AccuracyLines(rows, lines, 100),
+        AccuracyLines(rows, lines, 100, (30, 330, 630, 930, 1230, 1590)),
         (ColumnNote("age", "number", 0.02), ColumnNote("plan", "category", 0.3, "12 values")),
         ("A third of plan is missing.",),
         {"driftquilt": "0.1.0"},
         "driftquilt report churn.csv --label churned",
+        "the values of the column 'month'",
     )
 
 

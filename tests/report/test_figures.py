@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.report.drawing import draw_selection, draw_selections
 from driftquilt.report.figures import quilt_svg, share_cover
+from driftquilt.report.fold_range import fold_range
 from driftquilt.report.from_comparison import mean_accuracies
 from driftquilt.report.palette import DAY, NIGHT, ink_class
 from driftquilt.report.quilt_layout import lay_out
 from driftquilt.report.score_panels import panels
-from tests.report.pages import drifts, hostile_page, large_page
+from tests.report.pages import drifts, hostile_page, large_page, renamed
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = [(1, 2), (1, 60), (60, 2), (60, 60), (8, 7)]
@@ -41,7 +43,9 @@ def test_a_patch_says_its_numbers() -> None:
     patches = with_class(ET.fromstring(quilt_svg(drifts(), "quilt")), "patch")
     use, told = drifts()[1].uses[0], patches[0].findtext(f"{SVG}title") or ""
     assert told.startswith(f"{use.name}: ")
-    assert f"disparity {use.disparity.best:.2f}, gain {use.gain.best:+.2g}" in told
+    assert (
+        f"median disparity {use.disparity.median:.2f}, median gain {use.gain.median:+.2g}" in told
+    )
 
 
 def test_accuracies_stand_in_order_along_the_axis() -> None:
@@ -99,21 +103,58 @@ def test_means_are_over_the_drifts_that_have_the_method() -> None:
     assert list(means) == ["Quilt", "all data", "current only"]
 
 
-def test_a_selection_draws_itself_with_a_line_per_segment_and_fold() -> None:
+def test_a_selection_draws_itself_with_a_line_and_a_band_per_segment() -> None:
     selection = drifts()[-1].selection
     picture = ET.fromstring(selection.plot()._repr_svg_())
     assert len(with_class(picture, "patch")) == len(selection)
-    n_lines = 2 * len(selection) * len(selection.folds)
-    assert len(list(picture.iter(f"{SVG}polyline"))) == n_lines
+    assert len(list(picture.iter(f"{SVG}polyline"))) == 2 * len(selection)
+    assert len(with_class(picture, "range")) == 2 * len(selection)
     disparity, gain = panels(selection)
-    assert disparity.bounds[0] == selection.folds[0].disparity_max
-    assert gain.bounds == (0.0,)
+    assert disparity.bound == selection.disparity_max
+    assert gain.bound == 0
+
+
+def test_a_line_is_the_mean_over_folds_within_their_range() -> None:
+    selection = drifts()[-1].selection
+    for panel in panels(selection):
+        for s, line in enumerate(panel.lines):
+            for epoch in (0, 5):
+                scores = [getattr(fold, panel.name)[epoch, s] for fold in selection.folds]
+                assert line.scores[epoch] == pytest.approx(sum(scores) / len(scores))
+                assert (line.low[epoch], line.high[epoch]) == (min(scores), max(scores))
+
+
+def test_a_fold_that_stopped_early_counts_no_more_and_one_without_a_number_not_at_all() -> None:
+    short, long = np.array([[1.0], [np.nan]]), np.array([[3.0], [4.0], [5.0]])
+    mean, low, high = fold_range([short, long])
+    assert mean[:, 0].tolist() == [2, 4, 5]
+    assert low[:, 0].tolist() == [1, 4, 5]
+    assert high[:, 0].tolist() == [3, 4, 5]
+    assert np.isnan(fold_range([short * np.nan]).mean).all()
+
+
+def test_rows_of_a_drawing_have_the_names_given() -> None:
+    drawing = draw_selections(
+        {f"model {k}, row {k}00": d.selection for k, d in enumerate(drifts())}
+    )
+    names = [part.text for part in with_class(ET.fromstring(drawing.svg), "name")]
+    assert names == [f"model {k}, row {k}00" for k in range(5)]
+
+
+@pytest.mark.parametrize("n_segments", [2, 17, 30, 40])
+def test_forty_patches_fit_a_page_and_are_large_enough_to_point_at(n_segments: int) -> None:
+    names = [f"{2020 + k // 12}-{k % 12 + 1:02d}" for k in range(n_segments)]
+    layout = lay_out([renamed(drifts()[-1], names, "2024-01")], on_page=True)
+    assert layout.cell >= 23
+    assert layout.width <= 1092
+    assert bool(layout.methods) == (n_segments < 36)
 
 
 def test_lines_stay_inside_their_panel() -> None:
     for panel in panels(drifts()[-1].selection):
         for line in panel.lines:
-            assert all(panel.low <= score <= panel.high for score in line.scores)
+            for scores in (line.scores, line.low, line.high):
+                assert all(panel.low <= score <= panel.high for score in scores)
 
 
 def test_a_selection_without_a_past_is_one_empty_row() -> None:
@@ -123,7 +164,7 @@ def test_a_selection_without_a_past_is_one_empty_row() -> None:
 
 
 def test_a_drawing_saves_as_its_name_ends(tmp_path: Path) -> None:
-    drawing = draw_selections([drift.selection for drift in drifts()])
+    drawing = draw_selections({str(drift.name): drift.selection for drift in drifts()})
     assert drawing.save(tmp_path / "quilt.svg").read_text() == drawing.svg
     png = drawing.save(tmp_path / "quilt.PNG").read_bytes()
     assert png.startswith(b"\x89PNG")
@@ -135,7 +176,7 @@ def test_a_drawing_saves_as_its_name_ends(tmp_path: Path) -> None:
 def test_a_drawing_refuses_other_kinds_of_file_and_folders_that_are_not_there(
     tmp_path: Path,
 ) -> None:
-    drawing = draw_selections([drift.selection for drift in drifts()])
+    drawing = draw_selections({str(drift.name): drift.selection for drift in drifts()})
     with pytest.raises(InputError, match=r"saved as \.svg or \.png, but got 'quilt\.gif'"):
         drawing.save("quilt.gif")
     with pytest.raises(InputError, match="there is no folder"):
@@ -157,7 +198,9 @@ def test_without_the_extra_a_png_is_a_sentence_with_the_command(
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=r"pip install 'driftquilt\[report\]'"):
-        draw_selections([drift.selection for drift in drifts()]).save(tmp_path / "quilt.png")
+        draw_selections({str(drift.name): drift.selection for drift in drifts()}).save(
+            tmp_path / "quilt.png"
+        )
     assert not list(tmp_path.iterdir())
 
 

@@ -42,10 +42,11 @@ def test_the_page_of_a_replay_has_a_selection_per_segment(tmp_path: Path) -> Non
     page = page_of_replay(replayed, others)
     assert [len(drift.selection) for drift in page.drifts] == [0, 1, 2]
     assert [drift.row for drift in page.drifts] == [None, 500, 1000]
-    assert [drift.name for drift in page.drifts][1:] == ["from row 500", "from row 1,000"]
+    assert [drift.name for drift in page.drifts][1:] == ["rows from 500 on", "rows from 1,000 on"]
     assert page.drifts[1].accuracies["all data"] == 0.5
     assert page.accuracy is not None
     assert page.accuracy.rows == (1000, 1200, 1400)
+    assert page.accuracy.drifts == (500, 1000)
     assert page.accuracy.by_method["all data"] == (None, 0.5, 0.5)
     n_right = sum(round(200 * count.value) for count in replayed.accuracy if count.row <= 1000)
     assert page.accuracy.by_method["Quilt"][0] == pytest.approx(n_right / 1000)

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from driftquilt.decision.words import how_much
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.report.html import render, write_report
 from driftquilt.report.html_lines import script_data
+from driftquilt.report.html_tables import view
 from driftquilt.report.page import Page
 from tests.report.pages import HOSTILE, drifts, full_page, hostile_page, large_page
 
@@ -48,19 +50,39 @@ def read() -> Reader:
 
 def test_everything_of_the_page_is_told(read: Reader) -> None:
     page, text = full_page(), " ".join(read.words)
-    told = [page.title, *page.sentences, *page.warnings, page.command, "12 values", "0.1.0"]
-    told += [use.sentence() for drift in page.drifts for use in drift.uses]
+    told = [
+        f"Segments are {page.cut}.",
+        page.title,
+        *page.sentences,
+        *page.warnings,
+        page.command,
+        "12 values",
+        "0.1.0",
+    ]
+    told += [f"{use.reason[1:]}." for drift in page.drifts for use in drift.uses]
+    told += [f"the bound is {drift.selection.disparity_max:.3f}." for drift in page.drifts[1:]]
     told += [f"{value:.3f}" for drift in page.drifts for value in drift.accuracies.values()]
     assert [words for words in told if words not in text] == []
+
+
+def test_tiles_say_how_much_the_kept_were_used_and_from_when_accuracy_counts() -> None:
+    page = full_page()
+    shares = [use.share for drift in page.drifts for use in drift.uses if use.kept]
+    assert how_much(shares)
+    (_, _), (kept, words), (_, ours), *_ = view(page)["tiles"]
+    assert kept == f"{len(shares)} of 10"
+    assert words == f"past segments kept{how_much(shares)}; over all models"
+    assert ours == "mean accuracy of Quilt over models, from when each model took over"
 
 
 def test_each_drift_has_its_segments_and_its_search(read: Reader) -> None:
     page = full_page()
     n_past = sum(len(drift.selection) for drift in page.drifts)
-    n_bounds = sum(len(drift.bounds) for drift in page.drifts)
+    with_past = [drift for drift in page.drifts if drift.uses]
+    n_bounds = sum(len(drift.bounds) for drift in with_past)
     assert sum(attrs.get("class") == "why" for _, attrs in read.tags) == n_past + 2
-    assert sum(attrs.get("class") == "won" for _, attrs in read.tags) == 2 * len(page.drifts)
-    tables = 1 + 1 + sum(bool(drift.uses) + 2 for drift in page.drifts)
+    assert sum(attrs.get("class") == "won" for _, attrs in read.tags) == 2 * len(with_past)
+    tables = 1 + 1 + 3 * len(with_past)
     assert read.count("table") == tables
     assert read.count("tr") == n_past + n_bounds + len(page.drifts) + 2 + 1 + tables
 
@@ -106,7 +128,7 @@ def test_hostile_names_stay_text() -> None:
 
 def test_a_page_without_drifts_says_so() -> None:
     words = " ".join(Reader(render(Page("Nothing", (), ()))).words)
-    assert "There was no drift yet" in words
+    assert "No model was trained yet" in words
 
 
 def test_one_drift_without_a_past_is_a_page_without_lines() -> None:

@@ -114,17 +114,20 @@ def by_detector(
 def sort_by_time(table: pa.Table, column: str) -> pa.Table:
     """The rows in order of time, those of one moment as they were; the same table if they are.
 
-    Rows without a time come last. Sorting is for tables that fit in memory.
+    Times are dates, timestamps or numbers, none missing. Sorting is for tables that fit in memory.
     """
     check_table(table)
     moments = find_column(table, column, "time column")
-    _refuse_timeless(column, moments)
-    if _is_in_order(moments):
+    _refuse_orderless(column, moments)
+    _refuse_gaps(column, moments, "every row has its place in time")
+    back = _first_backward(moments)
+    if back is None:
         return table
     if table.num_rows > _MOST_SORTED:
         raise InputError(
-            f"the table has {table.num_rows} rows, and sorting would load them all; sort the file "
-            f"by {column!r} before"
+            f"the rows are not in order of {column!r}: row {back} is {moments[back]}, after "
+            f"{moments[back - 1]}; there are {table.num_rows:,} rows, and sorting would load them "
+            f"all, sort the file by {column!r} before"
         )
     return table.take(pc.sort_indices(table, sort_keys=[(column, "ascending")]))
 
@@ -149,14 +152,16 @@ def _as_names(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         ) from error
 
 
-def _refuse_gaps(name: str, column: pa.ChunkedArray) -> None:
+def _refuse_gaps(
+    name: str, column: pa.ChunkedArray, why: str = "every row belongs to a segment"
+) -> None:
     start = 0
     for block in blocks(column):
         missing = np.flatnonzero(block.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
         if len(missing):
             raise InputError(
-                f"column {name!r} is missing in row {start + missing[0]}; every row belongs to a "
-                "segment, fill it in or drop such rows"
+                f"column {name!r} is missing in row {start + missing[0]}; {why}, fill it in or "
+                "drop such rows"
             )
         start += len(block)
 
@@ -177,6 +182,16 @@ def _refuse_timeless(name: str, column: pa.ChunkedArray) -> None:
         )
 
 
+def _refuse_orderless(name: str, column: pa.ChunkedArray) -> None:
+    types, kind = pa.types, column.type
+    tests = (types.is_timestamp, types.is_date, types.is_integer, types.is_floating)
+    if not any(test(kind) for test in tests):
+        raise InputError(
+            f"column {name!r} holds {kind}, neither dates nor timestamps nor numbers; turn it into "
+            "one of them, such as 2024-05-31 14:30"
+        )
+
+
 def _moments(name: str, column: pa.ChunkedArray) -> Iterator[NDArray[Any]]:
     """Moments on the wall of the column's own time zone, block by block, checked for order."""
     _refuse_timeless(name, column)
@@ -191,14 +206,16 @@ def _moments(name: str, column: pa.ChunkedArray) -> Iterator[NDArray[Any]]:
         yield moments
 
 
-def _is_in_order(column: pa.ChunkedArray) -> bool:
-    last = None
+def _first_backward(column: pa.ChunkedArray) -> int | None:
+    """The first row whose moment is before that of the row above."""
+    last, start = None, 0
     for block in blocks(column):
         moments = block.to_numpy(zero_copy_only=False)
-        if block.null_count or len(_backwards(moments, last)):
-            return False
-        last = moments[-1]
-    return True
+        back = _backwards(moments, last)
+        if len(back):
+            return start + int(back[0])
+        last, start = moments[-1], start + len(moments)
+    return None
 
 
 def _refuse_disorder(name: str, moments: NDArray[Any], last: Any, start: int) -> None:

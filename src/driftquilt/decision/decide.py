@@ -15,13 +15,13 @@ Three models are trained with the same machinery and asked about the same held-o
 >>> small = QuiltClassifier(hidden_units=16)
 >>> decision = decide(table, "y", by_column(table, "month"), drop=["month"], estimator=small)
 >>> print(decision.sentences()[0])
-For june, 1 of 2 past segments were kept (400 of 800 past rows): may; dropped: april.
+For june, 1 of 2 past segments was kept (400 of 800 past rows): may; dropped: april.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,10 +30,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from driftquilt import __version__
+from driftquilt.counted import counted
 from driftquilt.decision.columns import ColumnFacts, check_table, describe, features, leave_out
 from driftquilt.decision.fitting import Case
 from driftquilt.decision.labels import Labels, read_labels
 from driftquilt.decision.layout import Layout, lay_out, spread
+from driftquilt.decision.telling import find_telling, remark
+from driftquilt.decision.telling import warning as telling_warning
 from driftquilt.decision.values import Decision, Method
 from driftquilt.decision.words import name_some
 from driftquilt.errors import InputError
@@ -77,8 +80,11 @@ def decide(
     clf = _prepare(estimator, seed)
     labels, facts, drop = read_labels(table, label), describe(table), set(drop)
     layout = lay_out(labels, segments, current=current, holdout=holdout)
+    _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
     case = Case.of(features(table, label, drop, facts=facts), labels, segments)
-    said = _warnings(layout, labels, [f for f in facts if f.name not in drop], holdout)
+    telling = find_telling(case.features, layout)
+    facts, said = remark(facts, telling), [telling_warning(telling)] if telling else []
+    said += _warnings(layout, labels, [f for f in facts if f.name not in drop], holdout)
     step()
     quilt = case.fit(clf, layout.trained)
     methods = _measure(case, layout, quilt, step)
@@ -97,7 +103,7 @@ def decide(
         correct=_ask_about_past(case, layout, quilt),
         methods=methods,
         columns=leave_out(facts, {**dict.fromkeys(drop, "not to be learned from"), label: "label"}),
-        warnings=said,
+        warnings=tuple(said),
         version=__version__,
         model=quilt,
     )
@@ -125,6 +131,17 @@ def _prepare(estimator: QuiltClassifier | None, seed: int) -> QuiltClassifier:
         )
     made: QuiltClassifier = clone(estimator).set_params(random_state=seed)
     return made
+
+
+def _refuse_holdout(layout: Layout, holdout: float, fewest: int) -> None:
+    """Refuse to hold out rows that training needs, if there would be enough without."""
+    n_left = len(layout.current)
+    n_all = n_left + layout.n_held_out
+    if n_left < fewest <= n_all:
+        raise InputError(
+            f"holdout is {holdout:g}, which leaves {n_left} of the {counted(n_all, 'row')} of "
+            f"{layout.names[-1]} to train on, and it takes at least {fewest}; hold out less"
+        )
 
 
 def _measure(
@@ -173,17 +190,17 @@ def _ask_about_past(case: Case, layout: Layout, quilt: QuiltClassifier) -> dict[
 
 def _warnings(
     layout: Layout, labels: Labels, facts: Sequence[ColumnFacts], holdout: float
-) -> tuple[str, ...]:
+) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_order(layout.names)
     said = [str(warning.message) for warning in caught]
     name, codes = layout.names[-1], labels.codes
+    if layout.without_labels and not layout.later:
+        said.append(_without_labels(layout.without_labels, name))
     if layout.n_unlabelled:
-        said.append(
-            f"{layout.n_unlabelled:,} of {len(codes):,} rows have no {labels.name!r} and are left "
-            "out"
-        )
+        of_all = f"{layout.n_unlabelled:,} of {counted(len(codes), 'row')}"
+        said.append(f"no {labels.name!r} in {of_all}, left out")
     if (layout.rows[1:] < layout.rows[:-1]).any():
         said.append(
             "rows of one segment stand apart, with others between them; a month without its year, "
@@ -196,7 +213,14 @@ def _warnings(
         said.append(f"columns that cannot be learned from are left out: {name_some(left_out)}")
     if holdout and not layout.n_held_out:
         said.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
-    return (*said, *_class_warnings(layout, labels))
+    return [*said, *_class_warnings(layout, labels)]
+
+
+def _without_labels(names: Sequence[Hashable], current: Hashable) -> str:
+    if len(names) == 1:
+        return f"the last segment, {names[0]}, has no labels; decided for {current}"
+    last = f"the last {len(names)} segments, {name_some(names)},"
+    return f"{last} have no labels; decided for {current}"
 
 
 def _class_warnings(layout: Layout, labels: Labels) -> list[str]:

@@ -30,6 +30,7 @@ from driftquilt.decision.layout import Layout, lay_out
 from driftquilt.decision.values import Decision
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
+from driftquilt.file_errors import about
 from driftquilt.learners.base import Learner
 
 __all__ = ["MODEL", "ROWS", "WHY", "read_decision", "write_decision"]
@@ -53,16 +54,17 @@ def write_decision(
     folder = _make_folder(Path(out))
     drafts = {name: folder / f".{name}.tmp" for name in (MODEL, ROWS, WHY)}
     try:
-        decision.model.save(drafts[MODEL])
-        _write_rows(decision, table, segments, drafts[ROWS])
-        sizes = {name: drafts[name].stat().st_size for name in (MODEL, ROWS)}
-        text = json.dumps({**decision.to_json(), "files": sizes}, indent=1, allow_nan=False)
-        drafts[WHY].write_text(text + "\n", encoding="utf-8")
-        for draft in drafts.values():
-            _sync(draft)
-        for name, draft in drafts.items():
-            draft.replace(folder / name)
-        _sync(folder)
+        with about(folder):
+            decision.model.save(drafts[MODEL])
+            _write_rows(decision, table, segments, drafts[ROWS])
+            sizes = {name: drafts[name].stat().st_size for name in (MODEL, ROWS)}
+            text = json.dumps({**decision.to_json(), "files": sizes}, indent=1, allow_nan=False)
+            drafts[WHY].write_text(text + "\n", encoding="utf-8")
+            for draft in drafts.values():
+                _sync(draft)
+            for name, draft in drafts.items():
+                draft.replace(folder / name)
+            _sync(folder)
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)

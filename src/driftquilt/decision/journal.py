@@ -6,27 +6,25 @@
     {"record": "accuracy", …}   every so many rows, after all else that happened up to that row
 
 A kill may tear off the end, between any two lines or inside of one. What is left up to the last
-accuracy, or up to the row before the last event, is complete; the rest is cut off and told
-again by the stream, which lost nothing.
+accuracy or selection, or up to the row before the last event, is complete; the rest is cut off
+and told again by the stream, which lost nothing.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from driftquilt.decision.replay_header import Line, expect_same
 from driftquilt.errors import InputError
 
-__all__ = ["FORMAT", "Journal", "JournalFile", "Line", "read_lines"]
+__all__ = ["Journal", "JournalFile", "read_lines"]
 
-#: Raised when files of the version before can no longer be read.
-FORMAT = 1
-
-Line = dict[str, Any]
+#: A record after which nothing more happens in its row.
+_LAST = ("replay", "selection", "accuracy")
 
 
 @dataclass(frozen=True)
@@ -44,16 +42,15 @@ class JournalFile:
     def __init__(self, path: Path, header: Line, n_rows: int) -> None:
         """Begin the file, or go on with it where a stream of `n_rows` rows stands."""
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         if n_rows and not _has_header(path):
             raise InputError(
                 f"the stream has learned {n_rows} rows, but {path} tells of none: they were not "
                 "replayed to this folder; give the folder they were, or begin a new stream"
             )
         self.begun, end = _resume(path, header, n_rows) if _has_header(path) else (Journal(), 0)
-        self._file = path.open("r+b" if path.exists() else "w+b")
-        self._file.truncate(end)
-        self._file.seek(end)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            file.truncate(end)
         if end == 0:
             self.write([header])
 
@@ -61,12 +58,10 @@ class JournalFile:
         """Append lines, and wait until they are on the disk."""
         if lines:
             text = "".join(f"{json.dumps(line, allow_nan=False)}\n" for line in lines)
-            self._file.write(text.encode())
-            self._file.flush()
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        self._file.close()
+            with self.path.open("ab") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
 
 
 def read_lines(path: Path) -> Iterator[tuple[Line, int, int]]:
@@ -90,7 +85,7 @@ def _resume(path: Path, header: Line, n_rows: int) -> tuple[Journal, int]:
     accuracy, n_drifts, begin, end = None, 0, 0, 0
     for line, place, after in read_lines(path):
         if place == 0:
-            _expect_same(path, line, header)
+            expect_same(path, line, header)
         if line["row"] > n_rows:
             _expect_begun(path, n_rows, line)
             break
@@ -100,22 +95,13 @@ def _resume(path: Path, header: Line, n_rows: int) -> tuple[Journal, int]:
         end = after
         accuracy = line if line.get("record") == "accuracy" else accuracy
     row = at_row[-1]["row"]
-    if at_row[-1].get("record") in ("accuracy", "replay"):
+    if at_row[-1].get("record") in _LAST:
         return Journal(row, accuracy, n_drifts + _count_drifts(at_row)), end
     return Journal(row - 1, accuracy, n_drifts), begin
 
 
 def _count_drifts(lines: Sequence[Line]) -> int:
     return sum(line.get("event") == "DriftFound" for line in lines)
-
-
-def _expect_same(path: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    for name, value in wanted.items():
-        if found.get(name) != value:
-            raise InputError(
-                f"{path} tells of other rows: its {name} is {found.get(name)!r}, but now it is "
-                f"{value!r}; give the same table and settings, or another folder"
-            )
 
 
 def _expect_begun(path: Path, n_rows: int, line: Line) -> None:

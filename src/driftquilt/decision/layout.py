@@ -35,7 +35,8 @@ Rows = NDArray[np.integer[Any]]
 class Layout:
     """Row numbers by segment, each in order of the table; the current segment comes last.
 
-    `n_unlabelled` and `later` say what was left out.
+    `n_unlabelled` and `later` say what was left out; `without_labels` are the last segments of
+    the table if none of their rows has a label.
     """
 
     names: Sequence[Hashable]
@@ -44,6 +45,7 @@ class Layout:
     n_held_out: int
     n_unlabelled: int
     later: Sequence[Hashable]
+    without_labels: Sequence[Hashable] = ()
 
     def past(self, segment: int) -> Rows:
         """Rows of a past segment."""
@@ -74,13 +76,14 @@ def lay_out(labels: Labels, segments: Any, *, current: Any = None, holdout: floa
     """Lay out the rows; `current` names the current segment, None means the last one."""
     if type(holdout) not in (int, float) or not 0 <= holdout < 1:
         raise InputError(f"holdout is {holdout!r}; it takes a share from 0 to below 1")
-    names, codes = read_segments(segments, len(labels.codes))
+    all_names, all_codes = read_segments(segments, len(labels.codes))
     rows = np.arange(len(labels.codes), dtype=np.int32)[labels.codes >= 0]
-    values, first, codes = distinct_ints(codes[rows])
+    values, first, codes = distinct_ints(all_codes[rows])
     order = np.argsort(first)  # of first appearance among the rows that have a label
     codes = np.argsort(order).astype(np.int32)[codes]
-    names = [names[value] for value in values[order]]
-    at = _find(names, current)
+    names = [all_names[value] for value in values[order]]
+    bare = all_names[values[-1] + 1 :]  # codes, too, are in order of first appearance
+    at = _find(names, bare, current)
     if at < len(names) - 1:
         rows, codes = rows[codes <= at], codes[codes <= at]
     if np.any(codes[1:] < codes[:-1]):
@@ -89,7 +92,8 @@ def lay_out(labels: Labels, segments: Any, *, current: Any = None, holdout: floa
     ends = np.searchsorted(codes, np.arange(at + 1), side="right")
     n_held_out = int(holdout * (ends[-1] - (ends[-2] if at else 0)))
     n_unlabelled = int(np.count_nonzero(labels.codes < 0))
-    return Layout(names[: at + 1], rows, ends, n_held_out, n_unlabelled, names[at + 1 :])
+    later = names[at + 1 :]
+    return Layout(names[: at + 1], rows, ends, n_held_out, n_unlabelled, later, bare)
 
 
 def spread(rows: Rows, most: int) -> Rows:
@@ -99,11 +103,16 @@ def spread(rows: Rows, most: int) -> Rows:
     return rows[np.arange(most) * len(rows) // most]
 
 
-def _find(names: Sequence[Hashable], current: Any) -> int:
+def _find(names: Sequence[Hashable], bare: Sequence[Hashable], current: Any) -> int:
     if current is None:
         at = len(names) - 1
     else:
         texts = [str(name) for name in names]
+        if str(current) in map(str, bare):
+            raise InputError(
+                f"the segment {current!r} has no labels, so that no model can be trained for it; "
+                f"the last with labels is {texts[-1]}"
+            )
         if str(current) not in texts:
             near = get_close_matches(str(current), texts, n=3)
             hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""

@@ -3,8 +3,9 @@
 `Replay.run` yields a `Progress` now and then, for a live view, and writes `events.jsonl`
 (`journal` says what is in it). A stream whose store is a folder can be replayed in parts: open
 the stream again, and the replay goes on behind its last row. After a kill the file ends as it
-would have without, but for seconds, if the stream waits for its trainings (`wait=True`). Only
-the selection of a model that the stream has dropped by then (`max_models`) is missing.
+would have without, but for seconds, if the stream waits for its trainings (`wait=True`): no two
+models come of the rows learned at a time, so each is told of before the next may push it out
+(`max_models`).
 
 >>> import tempfile
 >>> table = pa.table({"a": [0.1, 0.9] * 150, "sold": [False, True] * 150})
@@ -15,7 +16,6 @@ the selection of a model that the stream has dropped by then (`max_models`) is m
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections import deque
@@ -25,14 +25,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from driftquilt.decision.columns import check_table, present
-from driftquilt.decision.journal import FORMAT, Journal, JournalFile, Line
-from driftquilt.decision.labelled import labelled_rows
-from driftquilt.decision.labels import clean_labels
+from driftquilt.decision.columns import check_table
+from driftquilt.decision.journal import Journal, JournalFile
+from driftquilt.decision.labelled import LabelledPlaces, labelled_rows
 from driftquilt.decision.plain import plain
+from driftquilt.decision.replay_header import Line, replay_header
 from driftquilt.errors import InputError
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted
 from driftquilt.stream.runner import QuiltStream
@@ -43,7 +42,7 @@ EVENTS = "events.jsonl"
 COUNT = 200  # rows from one accuracy in the file to the next
 WINDOW = 1_000  # rows that a rolling accuracy is of
 
-_STEP = 100  # rows learned at a time; COUNT and WINDOW are multiples of it
+_STEP = 100  # most rows learned at a time; COUNT and WINDOW are multiples of it
 _DIGITS = 6  # of the scores in a selection, which has some for every epoch and segment
 
 
@@ -70,55 +69,45 @@ class Replay:
         self._stream, self._path = stream, Path(out) / EVENTS
 
     def run(
-        self, table: pa.Table, label: str, *, drop: Iterable[str] = (), report_every: int = WINDOW
+        self,
+        table: pa.Table,
+        label: str,
+        *,
+        drop: Iterable[str] = (),
+        report_every: int = WINDOW,
+        name: str = "a table",
     ) -> Iterator[Progress]:
-        """Learn every row that the stream has not learned yet; the stream stays open."""
+        """Learn every row that the stream has not learned yet; the stream stays open.
+
+        Rows that it cannot go on with are refused by the call, before the first step. `name` is
+        what messages call the table.
+        """
         check_table(table)
         drop, stream = sorted(set(drop)), self._stream
-        labelled = _Labelled(table, label)
-        journal = JournalFile(self._path, _header(table, label, drop), stream.n_rows)
-        try:
-            work = _Work(stream, journal, labelled)
-            work.catch_up()
-            rows = labelled_rows(table, label, drop, first=labelled.place(stream.n_rows))
-            while batch := list(islice(rows, _STEP - stream.n_rows % _STEP)):
-                work.learn(batch)
-                if stream.n_rows // report_every > (stream.n_rows - len(batch)) // report_every:
-                    yield work.progress()
-            work.finish()
-            if stream.n_rows % report_every:
+        labelled = LabelledPlaces(table, label)
+        header = replay_header(table, label, drop, name=name, count=COUNT)
+        work = _Work(stream, JournalFile(self._path, header, stream.n_rows), labelled)
+        work.catch_up()
+        rows = labelled_rows(table, label, drop, first=labelled.place(stream.n_rows))
+        return self._steps(work, rows, report_every)
+
+    def _steps(
+        self, work: _Work, rows: Iterator[tuple[int, Any, Any]], report_every: int
+    ) -> Iterator[Progress]:
+        stream = self._stream
+        while batch := list(islice(rows, min(_STEP - stream.n_rows % _STEP, stream.n_at_once))):
+            work.learn(batch)
+            if stream.n_rows // report_every > (stream.n_rows - len(batch)) // report_every:
                 yield work.progress()
-        finally:
-            journal.close()
-
-
-class _Labelled:
-    """Where in a table the rows with a label stand."""
-
-    def __init__(self, table: pa.Table, label: str) -> None:
-        valid = present(clean_labels(table, label))
-        self.n_rows = table.num_rows
-        # All labelled is the rule, and needs no list.
-        self._places = range(len(valid)) if valid.all() else np.flatnonzero(valid)
-
-    def place(self, number: int) -> int:
-        """The first row of the table that comes after so many labelled ones."""
-        if number > len(self._places):
-            raise InputError(
-                f"the stream has learned {number} rows, but the table has {len(self._places)} with "
-                "a label; give the table that it learned"
-            )
-        return int(self._places[number - 1]) + 1 if number else 0
-
-    def skipped(self, number: int) -> int:
-        """Rows without a label before so many labelled ones."""
-        return self.place(number) - number
+        work.finish()
+        if stream.n_rows % report_every:
+            yield work.progress()
 
 
 class _Work:
     """What a replay does with the rows, and what it remembers of them."""
 
-    def __init__(self, stream: QuiltStream, journal: JournalFile, labelled: _Labelled) -> None:
+    def __init__(self, stream: QuiltStream, journal: JournalFile, labelled: LabelledPlaces) -> None:
         self._stream, self._journal, self._labelled = stream, journal, labelled
         self._n_drifts, self._last_event = journal.begun.n_drifts, ""
         self._counted = _last_count(journal.begun)
@@ -130,7 +119,7 @@ class _Work:
         stream, begun = self._stream, self._journal.begun
         stream.finish_training()  # what it tells is among the events below
         if begun.accuracy is not None:
-            _expect_skipped(begun.accuracy, self._labelled)
+            self._labelled.expect(begun.accuracy)
         if stream.n_rows - self._counted[0] > COUNT:
             raise InputError(
                 f"the stream has learned {stream.n_rows} rows, but {self._journal.path} tells of "
@@ -169,7 +158,7 @@ class _Work:
         self._n_drifts += sum(isinstance(event, DriftFound) for event in events)
         self._last_event = str(events[-1]) if events else self._last_event
         at = stream.n_rows, round(stream.accuracy * stream.n_rows)
-        if at != self._recent[-1]:
+        if (count or at[0] % _STEP == 0) and at != self._recent[-1]:
             self._recent.append(at)
         if (count or at[0] % COUNT == 0) and at[0] > self._counted[0]:
             lines.append(self._count(*at))
@@ -179,33 +168,14 @@ class _Work:
         before, right_before = self._counted
         self._counted = row, n_right
         accuracy = (n_right - right_before) / (row - before)
-        skipped = self._labelled.skipped(row)
         return {
             "record": "accuracy", "row": row, "n_right": n_right, "n_rows": row - before,
-            "accuracy": accuracy, "skipped": skipped,
+            "accuracy": accuracy, **self._labelled.learned(row),
         }  # fmt: skip
-
-
-def _header(table: pa.Table, label: str, drop: Sequence[str]) -> Line:
-    schema = [[field.name, str(field.type)] for field in table.schema]
-    digest = hashlib.sha256(repr((schema, table.slice(0, 1).to_pylist())).encode())
-    return {
-        "record": "replay", "row": 0, "format": FORMAT, "label": label, "drop": list(drop),
-        "data": digest.hexdigest()[:16], "count": COUNT,
-    }  # fmt: skip
 
 
 def _last_count(begun: Journal) -> tuple[int, int]:
     return (0, 0) if begun.accuracy is None else (begun.accuracy["row"], begun.accuracy["n_right"])
-
-
-def _expect_skipped(accuracy: Line, labelled: _Labelled) -> None:
-    found = labelled.skipped(accuracy["row"])
-    if found != accuracy["skipped"]:
-        raise InputError(
-            f"before row {accuracy['row']} of the stream the table has {found} rows without a "
-            f"label, but {accuracy['skipped']} were skipped; give the same table"
-        )
 
 
 def _lines(stream: QuiltStream, event: Event) -> list[Line]:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftquilt.decision.journal import FORMAT, Line, read_lines
+from driftquilt.decision.journal import read_lines
 from driftquilt.decision.replay import EVENTS
+from driftquilt.decision.replay_header import FORMAT, Line
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.methods.explanation import Selection
 from driftquilt.methods.quilt import TriedBound
@@ -63,14 +64,28 @@ class Replayed:
     events: tuple[Event, ...]
 
     @property
+    def drift_rows(self) -> tuple[int, ...]:
+        """After how many rows a drift was found, each time."""
+        return tuple(event.row for event in self.events if isinstance(event, DriftFound))
+
+    @property
     def n_drifts(self) -> int:
         """Drifts that were found."""
-        return sum(isinstance(event, DriftFound) for event in self.events)
+        return len(self.drift_rows)
+
+    @property
+    def seals(self) -> tuple[int, ...]:
+        """After how many rows a segment was sealed, each time."""
+        return tuple(event.row for event in self.events if isinstance(event, SegmentSealed))
+
+    def begin_of(self, drift: PromotedModel) -> int:
+        """The row at which the segment of a model begins."""
+        return max((row for row in self.seals if row <= drift.since), default=0)
 
     @property
     def trainings(self) -> tuple[TrainedAt, ...]:
         """Every training that a model came of, for `baselines`."""
-        begins = [0, *(event.row for event in self.events if isinstance(event, SegmentSealed))]
+        begins = [0, *self.seals]
         return tuple(
             TrainedAt(event.row, max(b for b in begins if b <= started), event.n_current)
             for event in self.events

@@ -42,10 +42,7 @@ class Span:
         units = "|".join([*_MINUTES, *_MONTHS])
         found = re.fullmatch(rf"([0-9]{{1,6}})\s*({units})", str(every).strip())
         if found is None or int(found[1]) == 0:
-            raise InputError(
-                f"{every!r} is no span of time; give a number and a unit, such as 15min, 12h, 30d, "
-                "1w, 1mo, 1q or 1y"
-            )
+            raise InputError(f"{every!r} is no span of time; {_advice(str(every).strip())}")
         return cls(int(found[1]), found[2])
 
     def numbers(self, moments: NDArray[Any], first: Any) -> NDArray[np.int64]:
@@ -67,6 +64,18 @@ class Span:
         moment = np.datetime64(begin, "m")
         by_day = self.unit in ("d", "w")
         return str(moment.astype("M8[D]") if by_day else moment).replace("T", " ")
+
+
+def _advice(every: str) -> str:
+    """What to write in its place; a lone m may be minutes or months."""
+    short = re.fullmatch(r"([1-9][0-9]{0,5})\s*m", every, re.IGNORECASE)
+    if short is not None:
+        n = short[1]
+        return f"give a number and a unit, such as {n}min (minutes) or {n}mo (months)"
+    return (
+        "give a number and a unit, such as 30d; the units are min (minutes), h (hours), d (days), "
+        "w (weeks), mo (months), q (quarters) and y (years)"
+    )
 
 
 def _midnight(moment: Any) -> int:

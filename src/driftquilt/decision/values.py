@@ -71,6 +71,7 @@ class Decision:
 
     `n_rows` are those of the table, `n_current` the current ones trained on, `n_held_out` those
     kept back. `correct` is the share of some rows of each past segment that the model has right.
+    `cut` says what the segments are, such as "the values of the column 'month'".
     """
 
     label: str
@@ -88,6 +89,7 @@ class Decision:
     columns: tuple[ColumnFacts, ...]
     warnings: tuple[str, ...]
     version: str
+    cut: str = ""
     model: QuiltClassifier | None = field(default=None, repr=False)
 
     def sentences(self) -> tuple[str, str, str]:
@@ -95,15 +97,15 @@ class Decision:
         return sentences(self.selection, self.methods)
 
     def past(self) -> list[dict[str, Any]]:
-        """One record per past segment, oldest first; scores are those of the best epoch."""
+        """One record per past segment, oldest first; scores are medians over epochs."""
         return [
             {
                 "segment": use.name,
                 "rows": use.n_rows,
                 "kept": use.kept,
                 "share": use.share,
-                "disparity": use.disparity.best,
-                "gain": use.gain.best,
+                "disparity": use.disparity.median,
+                "gain": use.gain.median,
                 "correct": self.correct.get(str(use.name)),
                 "why": use.why,
             }
@@ -111,9 +113,11 @@ class Decision:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the model; `sentences` and `past` are for those who read the file."""
+        """Everything but the model; what is not a field of it is for those who read the file."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "model"}
-        record = {"format": FORMAT, "sentences": self.sentences(), "past": self.past(), **own}
+        told = {"sentences": self.sentences(), "past": self.past()}
+        bound = {"disparity_max": self.selection.disparity_max}
+        record = {"format": FORMAT, **told, **bound, **own}
         record["selection"] = self.selection.to_json()
         record["bounds"] = [bound._asdict() for bound in self.bounds]
         record["methods"] = [method.to_json() for method in self.methods]
@@ -139,12 +143,13 @@ class Decision:
 
     @classmethod
     def _read(cls, data: dict[str, Any]) -> Decision:
-        own = {f.name: data[f.name] for f in fields(cls) if f.name != "model"}
+        own = {f.name: data[f.name] for f in fields(cls) if f.name not in ("model", "cut")}
         known = [f.name for f in fields(Method)]
         methods = tuple(Method(**{name: m[name] for name in known}) for m in data["methods"])
         decision = cls(
             **{
                 **own,
+                "cut": str(data.get("cut", "")),
                 "classes": tuple(data["classes"]),
                 "selection": Selection.from_json(data["selection"]),
                 "bounds": tuple(_bound(bound) for bound in data["bounds"]),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from driftquilt.counted import counted
 from driftquilt.methods.explanation import Selection, percent
 
 if TYPE_CHECKING:
     from driftquilt.decision.values import Method
 
-__all__ = ["name_some", "sentences"]
+__all__ = ["how_much", "name_some", "sentences"]
 
 _MOST_NAMED = 4
+_HALF = 0.5  # of epochs: past it a segment counts as much used
 _FEW = 30  # held-out rows, of which nothing is concluded
 _HARDLY = 0.005  # of accuracy: many rows make such a difference clear, but not worth much
 
@@ -33,18 +35,35 @@ def name_some(names: Sequence[object]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
+def how_much(shares: Iterable[float]) -> str:
+    """How many of the kept segments were used much, if not all were; each has a share of epochs.
+
+    >>> how_much([0.9, 0.1, 0.0]), how_much([0.2, 0.3]), how_much([0.9, 0.0])
+    (', 1 of them in more than half of the epochs', ', none of them in more than half of the \
+epochs', '')
+    """
+    kept = [share for share in shares if share > 0]
+    n_much = sum(share > _HALF for share in kept)
+    if n_much == len(kept):
+        return ""
+    which = f"{n_much or 'none'} of them" if len(kept) > 1 else "but not"
+    return f", {which} in more than half of the epochs"
+
+
 def _kept(selection: Selection) -> str:
     kept = [use for use in selection if use.kept]
     n_rows, n_all = sum(use.n_rows for use in kept), sum(selection.n_rows)
-    dropped = [use.name for use in selection if not use.kept]
-    most = sorted(kept, key=lambda use: -use.share)[:_MOST_NAMED]
-    others = [use for use in kept if use not in most]
-    named = name_some([use.name for use in [*(u for u in kept if u in most), *others]])
-    named = f": {named}" if kept else ""
-    left_out = f"; dropped: {name_some(dropped)}" if dropped else ""
+    groups = {
+        "": [use.name for use in kept if use.share > _HALF],
+        "in at most half of the epochs: ": [use.name for use in kept if use.share <= _HALF],
+        "dropped: ": [use.name for use in selection if not use.kept],
+    }
+    named = "; ".join(f"{words}{name_some(names)}" for words, names in groups.items() if names)
+    were = "was" if len(kept) == 1 else "were"
     return (
-        f"For {selection.current}, {len(kept)} of {len(selection)} past segments were kept "
-        f"({n_rows:,} of {n_all:,} past rows){named}{left_out}."
+        f"For {selection.current}, {len(kept)} of {counted(len(selection), 'past segment')} {were} "
+        f"kept{how_much(use.share for use in kept)} "
+        f"({n_rows:,} of {counted(n_all, 'past row')}){': ' if named else ''}{named}."
     )
 
 
@@ -55,14 +74,14 @@ def _gained(selection: Selection, methods: Sequence[Method]) -> str:
     low, high = quilt.interval
     compared = "; ".join(
         f"{other.name} has {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
-        f"{_VERDICTS[other.verdict]} ({other.wins} rows right that it has wrong, {other.losses} "
-        "the other way)"
+        f"{_VERDICTS[other.verdict]} ({counted(other.wins, 'row')} right that it has "
+        f"wrong, {other.losses:,} the other way)"
         for other in others
     )
     return (
-        f"Of {quilt.n_rows:,} rows of {selection.current} that nothing was trained on, Quilt has "
-        f"{quilt.n_right:,} right ({_share(quilt.accuracy)}, 95 % interval {_share(low)} to "
-        f"{_share(high)}){'; ' if compared else ''}{compared}."
+        f"Of {counted(quilt.n_rows, 'row')} of {selection.current} that nothing was trained on, "
+        f"Quilt has {quilt.n_right:,} right ({_share(quilt.accuracy)}, 95 % interval "
+        f"{_share(low)} to {_share(high)}){'; ' if compared else ''}{compared}."
     )
 
 
@@ -72,7 +91,7 @@ def _advice(selection: Selection, methods: Sequence[Method]) -> str:
         return "Hold some rows out and measure before you take this model."
     if quilt.n_rows < _FEW:
         return (
-            f"{quilt.n_rows} held-out row(s) are too few to tell: label more rows of "
+            f"{counted(quilt.n_rows, 'held-out row')} cannot tell: label more rows of "
             f"{selection.current}, or hold more of them out, before you take this model."
         )
     worse = [other for other in others if other.verdict == "worse" and _behind(quilt, other)]
@@ -83,15 +102,24 @@ def _advice(selection: Selection, methods: Sequence[Method]) -> str:
     if len(better) == len(others) > 0:
         return "Take this model: it is clearly better than the others."
     if better:
-        rest = [other.name for other in others if other.verdict != "better"]
-        return (
-            f"Take this model, or the simpler one: on {quilt.n_rows:,} rows it is clearly better "
-            f"than {' and '.join(better)}, and not clearly different from {' and '.join(rest)}, or "
-            "by less than half a point."
-        )
+        return _either(quilt, better, [other for other in others if other.name not in better])
     return (
-        f"{quilt.n_rows:,} rows show no clear difference: take the simplest, and look again when "
-        f"there are more labelled rows of {selection.current}."
+        f"{quilt.n_rows:,} rows show no clear difference: take the model that is simplest to "
+        f"train, and look again when there are more labelled rows of {selection.current}."
+    )
+
+
+def _either(quilt: Method, better: Sequence[str], others: Sequence[Method]) -> str:
+    """The model, or one that is simpler and as good as far as the rows tell."""
+    rows = " or ".join(_ROWS[other.name] for other in others)
+    beside = " and ".join(
+        f"{'slightly behind' if other.verdict == 'worse' else 'not clearly different from'} "
+        f"{other.name}"
+        for other in others
+    )
+    return (
+        f"Take this model, or train on {rows}, which is simpler: on {quilt.n_rows:,} rows this "
+        f"model is clearly better than {' and '.join(better)}, and {beside}."
     )
 
 

@@ -9,8 +9,8 @@ True
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driftquilt.errors import InputError, MissingExtraError
@@ -58,9 +58,9 @@ class Drawing:
         return bytes(resvg_py.svg_to_bytes(svg_string=self.svg, zoom=zoom))
 
 
-def draw_selections(selections: Sequence[Selection]) -> Drawing:
-    """The quilt: a row for each selection."""
-    drifts = [Drift(selection) for selection in selections]
+def draw_selections(selections: Mapping[str, Selection]) -> Drawing:
+    """The quilt: a row for each selection, under its name."""
+    drifts = [Drift(replace(selection, current=name)) for name, selection in selections.items()]
     return Drawing(quilt_svg(drifts, "Which past segments each model was trained on"))
 
 

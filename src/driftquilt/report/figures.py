@@ -1,4 +1,4 @@
-"""The quilt: one row of patches per drift, one patch per past segment.
+"""The quilt: one row of patches per model, one patch per past segment.
 
 A patch is the darker the larger the share of epochs that used the segment; a dropped segment
 is pale. Beside each row stand the accuracies of the methods compared. The picture is one SVG
@@ -23,7 +23,7 @@ from driftquilt.report.letters import attribute, inner, short
 from driftquilt.report.marks import legend_height, legend_parts, mark
 from driftquilt.report.page import Drift
 from driftquilt.report.palette import ink_class, picture_style
-from driftquilt.report.quilt_layout import MOST_LETTERS, Layout, lay_out
+from driftquilt.report.quilt_layout import MOST_LETTERS, MOST_ROW_LETTERS, Layout, lay_out
 from driftquilt.search.base import DISPARITY_RANGE
 
 __all__ = ["disparity_cover", "quilt_parts", "quilt_svg", "share_cover", "svg_of", "told"]
@@ -39,14 +39,16 @@ def quilt_svg(drifts: Sequence[Drift], title: str) -> str:
     return svg_of(parts, layout.width, layout.bottom + 22 + legend_height(layout), title)
 
 
-def svg_of(parts: Sequence[str], width: float, height: float, title: str) -> str:
-    """A picture of its own: parts with the style sheet."""
+def svg_of(
+    parts: Sequence[str], width: float, height: float, title: str, *, style: bool = True
+) -> str:
+    """A picture of its own: parts with the style sheet, which a page may have already."""
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="dq" width="{width:g}" '
             f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="img" '
             f'aria-label="{attribute(title)}">',
-            f"<style>{picture_style()}</style>",
+            f"<style>{picture_style()}</style>" if style else "",
             *parts,
             "</svg>",
         ]
@@ -68,7 +70,7 @@ def share_cover(use: SegmentUse) -> float:
 
 def disparity_cover(use: SegmentUse) -> float:
     """The same for the disparity: full at none, nothing from the largest bound on."""
-    value = use.disparity.best
+    value = use.disparity.median
     return 0.0 if math.isnan(value) else min(max(1 - value / DISPARITY_RANGE[1], 0.0), 1.0)
 
 
@@ -80,7 +82,7 @@ def told(use: SegmentUse) -> str:
 
 
 def _column_heads(layout: Layout) -> list[str]:
-    parts = [_caption("current", 20, layout)]
+    parts = [_caption("model", 20, layout)]
     if layout.columns:
         parts.append(_caption("past segments", layout.left, layout))
     lean, y = (3 if layout.tilted else 0), layout.top - 8
@@ -135,11 +137,11 @@ def _name(drift: Drift, middle: float, *, live: bool, shown: bool) -> list[str]:
     if not shown and not live:
         return []
     button = (
-        f' role="button" tabindex="-1" aria-label="{attribute(f"Drift to {drift.name}")}"'
+        f' role="button" tabindex="-1" aria-label="{attribute(f"Model for {drift.name}")}"'
         if live
         else ""
     )
-    words = inner(short(drift.name, MOST_LETTERS))
+    words = inner(short(drift.name, MOST_ROW_LETTERS))
     return [
         f'<text class="name{"" if shown else " tight"}" x="20" y="{middle + 4:g}"{button}>{words}'
         f"{'' if live else f'<title>{inner(drift.name)}</title>'}</text>"
@@ -152,7 +154,8 @@ def _patch(use: SegmentUse, x: float, y: float, layout: Layout, *, data: int | N
     size, live = layout.cell - layout.gap, data is not None
     box = f'x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}" rx="{min(5, size / 5):g}"'
     kind = "patch" if use.kept else "patch out"
-    numbers = f"{told(use)}, disparity {use.disparity.best:.2f}, gain {use.gain.best:+.2g}"
+    scores = f"median disparity {use.disparity.median:.2f}, median gain {use.gain.median:+.2g}"
+    numbers = f"{told(use)}, {scores}"
     button = (
         f' role="button" tabindex="-1" data-segment="{data}" style="--far:{far:.2f}" '
         f'aria-label="{attribute(numbers)}"'
@@ -183,7 +186,7 @@ def _numbers(use: SegmentUse, place: str, *, live: bool) -> list[str]:
     if live:
         ink = ink_class(disparity_cover(use))
         parts.append(
-            f'<text class="small middle num by-far {ink}" {place}>{use.disparity.best:.2f}</text>'
+            f'<text class="small middle num by-far {ink}" {place}>{use.disparity.median:.2f}</text>'
         )
     return parts
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from driftquilt import __version__
+from driftquilt.counted import counted
 from driftquilt.decision.replay import COUNT, WINDOW
 from driftquilt.decision.replayed import PromotedModel, Replayed
 from driftquilt.decision.values import Decision
+from driftquilt.decision.words import how_much
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
-from driftquilt.stream.events import SegmentSealed
 
 __all__ = ["page_of_decision", "page_of_replay"]
 
@@ -32,6 +33,7 @@ def page_of_decision(decision: Decision, *, title: str = "", command: str = "") 
         decision.warnings,
         {"driftquilt": decision.version},
         command,
+        decision.cut,
     )
 
 
@@ -42,55 +44,60 @@ def page_of_replay(
     whole = {count.row: count.value for count in replayed.accuracy if count.n_rows == COUNT}
     counts = {"Quilt": whole, **(baselines or {})}
     skipped = replayed.n_skipped
-    said = (f"{skipped:,} rows have no {replayed.label!r} and were skipped",) if skipped else ()
+    without = f"{counted(skipped, 'row')} without {replayed.label!r}, skipped"
     return Page(
-        title or f"Replay of {replayed.n_rows:,} rows",
+        title or f"Replay of {counted(replayed.n_rows, 'row')}",
         _sentences(replayed),
         tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
-        _rolling(counts, tuple(row for row in whole if row >= WINDOW)),
+        _rolling(counts, tuple(row for row in whole if row >= WINDOW), replayed.drift_rows),
         (),
-        said,
+        (without,) if skipped else (),
         {"driftquilt": __version__},
         command,
+        "the rows from drift to drift, or until a segment was full",
     )
 
 
 def _sentences(replayed: Replayed) -> tuple[str, ...]:
     share = replayed.n_right / max(replayed.n_rows, 1)
+    among = ", those before each new model took over among them" if replayed.drifts else ""
     said = [
-        f"In {replayed.n_rows:,} rows {replayed.n_drifts} drifts were found, and a new model took "
-        f"over in {len(replayed.drifts)} segments.",
+        f"In {counted(replayed.n_rows, 'row')} {counted(replayed.n_drifts, 'drift')} "
+        f"{'was' if replayed.n_drifts == 1 else 'were'} found, and a new model took over in "
+        f"{counted(len(replayed.drifts), 'segment')}.",
         f"Each row was predicted before it was learned: {replayed.n_right:,} were right "
-        f"({100 * share:.1f} %).",
+        f"({100 * share:.1f} % of all rows{among}).",
     ]
     if replayed.drifts:
         last = replayed.drifts[-1]
         kept = sum(use.kept for use in last.selection)
         said.append(
             f"The last model took over after row {last.row:,} and was trained on {kept} of "
-            f"{len(last.selection)} past segments."
+            f"{counted(len(last.selection), 'past segment')}"
+            f"{how_much(use.share for use in last.selection)}."
         )
     return tuple(said)
 
 
 def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
     """The segment's last model; accuracies are from its first model to its end."""
-    seals = [event.row for event in replayed.events if isinstance(event, SegmentSealed)]
-    begin = max((row for row in seals if row <= drift.since), default=0)
-    end = min((row for row in seals if row > drift.row), default=replayed.n_rows)
+    begin = replayed.begin_of(drift)
+    end = min((row for row in replayed.seals if row > drift.row), default=replayed.n_rows)
     found = {
         name: [value for row, value in count.items() if drift.since <= row - COUNT and row <= end]
         for name, count in counts.items()
     }
     accuracies = {name: float(np.mean(values)) for name, values in found.items() if values}
-    selection = replace(drift.selection, current=f"from row {begin:,}")
+    selection = replace(drift.selection, current=f"rows from {begin:,} on")
     return Drift(selection, accuracies, drift.bounds, begin or None)
 
 
-def _rolling(counts: Counts, rows: tuple[int, ...]) -> AccuracyLines | None:
+def _rolling(
+    counts: Counts, rows: tuple[int, ...], drifts: tuple[int, ...]
+) -> AccuracyLines | None:
     """Each method over the rows before, where all of them were counted."""
     by_method = {name: tuple(_mean(count, row) for row in rows) for name, count in counts.items()}
-    return AccuracyLines(rows, by_method, WINDOW) if rows else None
+    return AccuracyLines(rows, by_method, WINDOW, drifts) if rows else None
 
 
 def _mean(count: Mapping[int, float], row: int) -> float | None:

@@ -27,6 +27,7 @@ from driftquilt.report.letters import clean
 from driftquilt.report.marks import legend_height
 from driftquilt.report.page import Page
 from driftquilt.report.palette import DAY, NIGHT, picture_style, variables
+from driftquilt.report.print_scores import print_scores
 from driftquilt.report.quilt_layout import lay_out
 from driftquilt.report.whole_file import write_whole
 
@@ -56,6 +57,7 @@ def render(page: Page) -> str:
         policy=_policy(plotly_js, script),
         style=_markup(_style()),
         quilt=_markup(_quilt(page)),
+        scores=[_markup(picture) for picture in print_scores(page.drifts)],
         data=_markup(embed(script_data(page))),
         plotly_js=_markup(plotly_js),
         script=_markup(script),
@@ -119,5 +121,5 @@ def _quilt(page: Page) -> str:
     return (
         f'<svg class="dq live" width="{layout.width:g}" height="{height:g}" role="group" '
         f'viewBox="0 0 {layout.width:g} {height:g}" aria-label="The quilt: arrow keys move, '
-        f'Enter chooses the drift">{"".join(parts)}</svg>'
+        f'Enter chooses the model">{"".join(parts)}</svg>'
     )

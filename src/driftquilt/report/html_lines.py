@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.methods.explanation import FoldCurves, percent
+from driftquilt.report.fold_range import fold_range
 from driftquilt.report.from_comparison import mean_accuracies
 from driftquilt.report.html_tables import finite, has_accuracy_chart, number
 from driftquilt.report.letters import clean
@@ -35,7 +36,7 @@ def script_data(page: Page) -> dict[str, Any]:
 
 
 def _points_per_line(drifts: Sequence[Drift]) -> int:
-    n_lines = sum(2 * len(drift.selection) * len(drift.selection.folds) for drift in drifts)
+    n_lines = sum(2 * len(drift.selection) * (len(drift.selection.folds) + 1) for drift in drifts)
     return max(_MOST_NUMBERS // max(n_lines, 1), _FEWEST_POINTS)
 
 
@@ -50,25 +51,38 @@ def _drift_data(drift: Drift, n_points: int) -> dict[str, Any]:
                 "told": [
                     ["rows", f"{use.n_rows:,}"],
                     ["used in", f"{percent(use.share)} of epochs"],
-                    ["disparity", number(use.disparity.best, 3)],
-                    ["gain", number(use.gain.best, 4, "+")],
+                    ["median disparity", number(use.disparity.median, 3)],
+                    ["median gain", number(use.gain.median, 4, "+")],
                 ],
             }
             for use in drift.uses
         ],
         "folds": [_fold_data(fold, n_points) for fold in drift.selection.folds if drift.uses],
+        "mean": _mean_data(drift, n_points) if drift.uses else None,
     }
 
 
+def _mean_data(drift: Drift, n_points: int) -> dict[str, Any]:
+    folds = drift.selection.folds
+    disparity = fold_range([fold.disparity for fold in folds]).mean
+    gain = fold_range([fold.gain for fold in folds]).mean
+    return _curves_data(drift.selection.disparity_max, disparity, gain, n_points)
+
+
 def _fold_data(fold: FoldCurves, n_points: int) -> dict[str, Any]:
-    n_epochs = len(fold.validation_loss)
+    return _curves_data(fold.disparity_max, fold.disparity, fold.gain, n_points)
+
+
+def _curves_data(
+    bound: float, disparity: NDArray[np.float64], gain: NDArray[np.float64], n_points: int
+) -> dict[str, Any]:
+    n_epochs = len(disparity)
     shown = np.unique(np.linspace(0, n_epochs - 1, min(n_points, n_epochs)).round().astype(int))
     return {
-        "bound": fold.disparity_max,
-        "best": int(fold.best) + 1,
+        "bound": bound,
         "epochs": (shown + 1).tolist(),
-        "disparity": _whole(fold.disparity[shown]),
-        "gain": _whole(fold.gain[shown]),
+        "disparity": _whole(disparity[shown]),
+        "gain": _whole(gain[shown]),
     }
 
 
@@ -100,12 +114,12 @@ def _accuracy_data(page: Page) -> dict[str, Any]:
 
 
 def _stream_lines(accuracy: AccuracyLines, drifts: Sequence[Drift]) -> dict[str, Any]:
-    marks = [(number, drift.row) for number, drift in enumerate(drifts) if drift.row is not None]
+    model_from = {drift.row: number for number, drift in enumerate(drifts)}
     return {
         "over": "row",
         "window": accuracy.window,
         "x": list(accuracy.rows),
-        "marks": marks,
+        "marks": [(model_from.get(row), row) for row in accuracy.drifts],
         "lines": {
             clean(name): [finite(value) for value in values]
             for name, values in accuracy.by_method.items()

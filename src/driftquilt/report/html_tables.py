@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from driftquilt.counted import counted
+from driftquilt.decision.words import how_much
 from driftquilt.methods.explanation import percent
 from driftquilt.methods.quilt import TriedBound
 from driftquilt.report.from_comparison import mean_accuracies
@@ -21,7 +23,7 @@ def view(page: Page) -> dict[str, Any]:
     means = mean_accuracies(page.drifts)
     return {
         "page": page,
-        "tiles": _tiles(page.drifts, means),
+        "tiles": _tiles(page, means),
         "means": {name: number(value, 3) for name, value in means.items()},
         "drifts": [_drift_view(drift) for drift in page.drifts],
         "accuracies": [_accuracy_row(drift, list(means)) for drift in page.drifts],
@@ -50,33 +52,52 @@ def finite(value: float | None) -> float | None:
     return round(value, 6) if value is not None and math.isfinite(value) else None
 
 
-def _tiles(drifts: Sequence[Drift], means: dict[str, float]) -> list[tuple[str, str]]:
-    if not drifts:
+def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
+    if not page.drifts:
         return []
-    n_past = sum(len(drift.selection) for drift in drifts)
-    n_kept = sum(len(drift.kept) for drift in drifts)
-    tiles = [(str(len(drifts)), "model" if len(drifts) == 1 else "models")]
-    if n_past:
-        tiles.append((f"{n_kept} of {n_past}", "past segments kept, over all models"))
+    several = len(page.drifts) > 1
+    tiles = [(str(len(page.drifts)), "models" if several else "model"), *_kept_tile(page.drifts)]
     ours, *others = means.items() or [("", math.nan)]
     if ours[0]:
-        tiles.append((number(ours[1], 3), f"mean accuracy of {ours[0]}"))
+        since = ", from when each model took over" if page.accuracy is not None else ""
+        mean = f"mean accuracy of {ours[0]} over models" if several else f"accuracy of {ours[0]}"
+        tiles.append((number(ours[1], 3), f"{mean}{since}"))
     if others:
         best = max(others, key=lambda item: item[1])
-        tiles.append((number(ours[1] - best[1], 3, "+"), f"beside {best[0]}, the best other"))
+        tiles.append(
+            (number(ours[1] - best[1], 3, "+"), f"against {best[0]}, the best of the others")
+        )
     return tiles
+
+
+def _kept_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
+    shares = [share for drift in drifts for share in drift.shares.values()]
+    if not shares:
+        return []
+    words = f"past segment{'' if len(shares) == 1 else 's'} kept{how_much(shares)}"
+    words += "; over all models" if len(drifts) > 1 else ""
+    return [(f"{sum(share > 0 for share in shares)} of {len(shares)}", words)]
 
 
 def _drift_view(drift: Drift) -> dict[str, Any]:
     return {
         "name": drift.name,
-        "n_current": drift.selection.n_current,
+        "n_current": counted(drift.selection.n_current, "current row"),
         "row": drift.row,
-        "n_kept": len(drift.kept),
+        "kept": f"{len(drift.kept)} of {counted(len(drift.uses), 'past segment')} kept"
+        f"{how_much(drift.shares.values())}",
+        "bound": number(drift.selection.disparity_max, 3),
+        "over_folds": _over_folds(drift),
         "segments": _segment_rows(drift),
         "has_correct": bool(drift.correct),
         "folds": _fold_views(drift.bounds),
     }
+
+
+def _over_folds(drift: Drift) -> str:
+    """What scores, shares and the bound of a drift are averaged over; nothing if one fold."""
+    n_folds = len(drift.selection.folds)
+    return f" All are averaged over {n_folds} folds." if n_folds > 1 else ""
 
 
 def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
@@ -86,14 +107,14 @@ def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
             "n_rows": use.n_rows,
             "correct": drift.correct.get(str(use.name)),
             "correct_text": number(drift.correct.get(str(use.name)), 3),
-            "disparity": finite(use.disparity.best),
-            "disparity_text": number(use.disparity.best, 3),
-            "gain": finite(use.gain.best),
-            "gain_text": number(use.gain.best, 4, "+"),
+            "disparity": finite(use.disparity.median),
+            "disparity_text": number(use.disparity.median, 3),
+            "gain": finite(use.gain.median),
+            "gain_text": number(use.gain.median, 4, "+"),
             "share": use.share,
             "share_text": percent(use.share),
             "kept": use.kept,
-            "why": use.sentence(),
+            "why": f"{use.reason[0].upper()}{use.reason[1:]}.",
         }
         for use in drift.uses
     ]

@@ -2,6 +2,8 @@ r"""Text from the data, made fit for pictures and pages.
 
 >>> short("a rather long name of a segment", 10), clean("a\x00b")
 ('a rather …', 'a b')
+>>> short("segment 3 (rows 1200 to 1799)", 14)
+'segment 3 …'
 >>> attribute('"<b>"')
 '&quot;&lt;b&gt;&quot;'
 """
@@ -29,6 +31,9 @@ def attribute(text: object) -> str:
 
 
 def short(text: object, most: int) -> str:
-    """At most so many letters; a sign says that some are missing."""
+    """At most so many letters, without a remark in brackets first; a sign says what is missing."""
     whole = clean(text)
-    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+    if len(whole) <= most:
+        return whole
+    head = whole.partition(" (")[0]
+    return f"{head} …" if len(head) <= most - 2 else f"{whole[: most - 1]}…"

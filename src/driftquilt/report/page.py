@@ -28,7 +28,7 @@ class Drift:
     """A model for a new present: what it was trained on, and how well it does.
 
     `accuracies` are shares of rows that no model had seen, by method, ours first. `row` is the
-    row of the stream at which the drift was found, if there is a stream. `correct` are
+    row of the stream after which the current segment begins, if there is a stream. `correct` are
     the shares of each past segment's rows that the model predicts right, where they are known.
     """
 
@@ -80,11 +80,15 @@ class Drift:
 
 @dataclass(frozen=True)
 class AccuracyLines:
-    """Rolling accuracy by method, each value over the `window` rows before `rows`."""
+    """Rolling accuracy by method, each value over the `window` rows before `rows`.
+
+    `drifts` are the rows at which a drift was found, whether or not a model followed.
+    """
 
     rows: tuple[int, ...]
     by_method: dict[str, tuple[float | None, ...]]
     window: int
+    drifts: tuple[int, ...] = ()
 
     @classmethod
     def from_json(cls, data: Any, where: str = "the record of the accuracy") -> AccuracyLines:
@@ -95,7 +99,8 @@ class AccuracyLines:
             if len(values) != len(rows):
                 raise damaged(where, f"has {len(values)} values of {name!r} for {len(rows)} rows")
             by_method[name] = tuple(values)
-        return cls(rows, by_method, take(data, "window", int, where))
+        drifts = take_list(data, "drifts", int, where) if "drifts" in data else ()
+        return cls(rows, by_method, take(data, "window", int, where), drifts)
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ class ColumnNote:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that a report shows."""
+    """Everything that a report shows; `cut` says what the segments are, if that is known."""
 
     title: str
     sentences: tuple[str, ...]
@@ -125,6 +130,7 @@ class Page:
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     command: str = ""
+    cut: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; `from_json` is the way back."""
@@ -137,6 +143,7 @@ class Page:
             "warnings": list(self.warnings),
             "versions": self.versions,
             "command": self.command,
+            "cut": self.cut,
         }
 
     @classmethod
@@ -155,12 +162,18 @@ class Page:
             take_list(data, "warnings", str, where),
             take_map(data, "versions", str, where),
             take(data, "command", str, where),
+            take(data, "cut", str, where),
         )
 
 
 def _plain_lines(lines: AccuracyLines) -> dict[str, Any]:
     by_method = {name: list(values) for name, values in lines.by_method.items()}
-    return {"rows": list(lines.rows), "by_method": by_method, "window": lines.window}
+    return {
+        "rows": list(lines.rows),
+        "by_method": by_method,
+        "window": lines.window,
+        "drifts": list(lines.drifts),
+    }
 
 
 def _read_selection(record: dict[str, Any], where: str) -> Selection:

@@ -72,6 +72,7 @@ def picture_style() -> str:
         ".dq .num{font-variant-numeric:tabular-nums;pointer-events:none}"
         ".dq .stitch{fill:none;stroke-dasharray:3 3;pointer-events:none}"
         ".dq polyline{fill:none;stroke-width:1.6;stroke-linejoin:round}"
+        ".dq .range{stroke:none!important;fill-opacity:.13}"
     )
     night = f"@media screen and (prefers-color-scheme:dark){{{_inks(NIGHT)}}}"
     return shape + _inks(DAY) + night
@@ -90,5 +91,6 @@ def _inks(colours: Mapping[str, str]) -> str:
         f".dq .span{{stroke:{c['edge']}}}.dq text.low{{fill:{c['low']}}}"
         f".dq text.mid{{fill:{mid}}}.dq text.full{{fill:{c['full']}}}"
         f".dq .kept{{stroke:{c['accent']}}}.dq .dropped{{stroke:{c['edge']}}}"
+        f".dq .range.kept{{fill:{c['accent']}}}.dq .range.dropped{{fill:{c['edge']}}}"
         f".dq .bound{{stroke:{c['ink']};stroke-dasharray:5 4}}{marks}"
     )

@@ -1,8 +1,10 @@
 """Where everything of a quilt stands: rows are drifts, columns past segments.
 
-Patches are as large as 2 to 60 columns and 1 to 60 rows allow, and square. Where there is no
-room for every label, every second or third is written; long names are cut, and whoever draws
-puts the full name into the title. All lengths are in pixels.
+Patches are as large as 2 to 60 columns and 1 to 60 rows allow, and square. On a page they stay
+large enough to be pointed at: where they need the room, the accuracies beside them go, which a
+page has in a table too, and from some forty columns on the figure scrolls. Where there is no room
+for every label, every second or third is written; long names are cut, and whoever draws puts the
+full name into the title. All lengths are in pixels.
 
 >>> from driftquilt.core.selection import Rule
 >>> from driftquilt.methods.explanation import Selection
@@ -22,13 +24,15 @@ from driftquilt.report.page import Drift
 
 __all__ = ["Layout", "lay_out"]
 
-MOST_LETTERS = 14
-_LARGEST, _LARGEST_ON_PAGE, _SMALLEST = 40, 48, 10  # patches
+MOST_LETTERS, MOST_ROW_LETTERS = 14, 22  # of names above and beside the patches
+_LARGEST, _LARGEST_ON_PAGE, _SMALLEST, _SMALLEST_ON_PAGE = 40, 48, 10, 23  # patches
 _PLOT, _LARGEST_PLOT = 230, 460
 _WIDE, _HIGH = 620, 1_000  # for all patches together
 _LETTER, _LINE = 6.8, 14  # of small text: width, and height with the space around it
 _HEAD, _RIGHT = 30, 26
-_PAGE = 1_060  # the width that a page has for a picture
+_PAGE = 1_090  # the width that a page has for a picture
+_TILT, _APART = 64, 40  # from the patches to the accuracies, with tilted labels or without
+_OVER = 40  # that the last tilted label takes where there are no accuracies
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Layout:
 
     @property
     def plot_left(self) -> float:
-        return self.patches_right + (64 if self.tilted else 40)
+        return self.patches_right + (_TILT if self.tilted else _APART)
 
     @property
     def plot_width(self) -> float:
@@ -67,7 +71,7 @@ class Layout:
     @property
     def width(self) -> float:
         right = self.plot_left + self.plot_width if self.methods else self.patches_right
-        return max(right + _RIGHT + (40 if self.tilted and not self.methods else 0), 420)
+        return max(right + _RIGHT + (_OVER if self.tilted and not self.methods else 0), 420)
 
     @property
     def gap(self) -> float:
@@ -93,17 +97,24 @@ def lay_out(drifts: Sequence[Drift], *, on_page: bool = False) -> Layout:
     """The layout of these drifts; a page has more room, and its own title."""
     columns = list(dict.fromkeys(name for drift in drifts for name in drift.selection.names))
     methods = tuple(dict.fromkeys(name for drift in drifts for name in drift.accuracies))
-    cell = _cell(len(columns), len(drifts), _LARGEST_ON_PAGE if on_page else _LARGEST)
+    rows = max((len(short(drift.name, MOST_ROW_LETTERS)) for drift in drifts), default=0)
+    left = 28 + max(rows * 7.4, 46)
+    if on_page and left + _SMALLEST_ON_PAGE * len(columns) + _TILT + _PLOT + _RIGHT > _PAGE:
+        methods = ()
+    cell = (
+        _cell_on_page(left, len(columns), len(drifts), beside=bool(methods))
+        if on_page
+        else _cell(_WIDE, len(columns), len(drifts), _SMALLEST, _LARGEST)
+    )
     letters = max((len(short(name, MOST_LETTERS)) for name in columns), default=0)
     tilted = letters * _LETTER > cell - 4
     heads = 22 + (0 if on_page else _HEAD)
-    rows = max((len(short(drift.name, MOST_LETTERS)) for drift in drifts), default=0)
     return Layout(
         {name: k for k, name in enumerate(columns)},
         methods,
         len(drifts),
         cell,
-        left=28 + max(rows * 7.4, 46),
+        left=left,
         top=heads + (22 + letters * _LETTER * 0.75 if tilted else 28),
         heads=heads,
         tilted=tilted,
@@ -112,9 +123,14 @@ def lay_out(drifts: Sequence[Drift], *, on_page: bool = False) -> Layout:
     )
 
 
-def _cell(n_columns: int, n_rows: int, largest: int) -> int:
-    fits = min(_WIDE / max(n_columns, 1), _HIGH / max(n_rows, 1))
-    return int(min(max(fits, _SMALLEST), largest))
+def _cell_on_page(left: float, n_columns: int, n_rows: int, *, beside: bool) -> int:
+    wide = _PAGE - _RIGHT - left - (_TILT + _PLOT if beside else _OVER)
+    return _cell(wide, n_columns, n_rows, _SMALLEST_ON_PAGE, _LARGEST_ON_PAGE)
+
+
+def _cell(wide: float, n_columns: int, n_rows: int, smallest: int, largest: int) -> int:
+    fits = min(wide / max(n_columns, 1), _HIGH / max(n_rows, 1))
+    return int(min(max(fits, smallest), largest))
 
 
 def _ticks(values: Sequence[float]) -> tuple[float, ...]:

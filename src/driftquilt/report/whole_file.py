@@ -13,6 +13,7 @@ import os
 from pathlib import Path
 
 from driftquilt.errors import InputError
+from driftquilt.file_errors import about
 
 __all__ = ["write_whole"]
 
@@ -23,11 +24,12 @@ def write_whole(target: Path, content: bytes) -> None:
         found = "is a folder" if target.is_dir() else f"there is no folder {target.parent}"
         raise InputError(f"cannot write to {target}: {found}; choose another path")
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    with about(target):
+        try:
+            with draft.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)

@@ -41,8 +41,8 @@ const makeCharts = (data, state) => {
   const driftMark = (x, chosen) => ({
     type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, layer: "below",
     line: chosen
-      ? { color: colour("accent"), width: 2 }
-      : { color: colour("edge"), width: 1, dash: "dot" },
+      ? { color: colour("accent"), width: 2, dash: "dot" }
+      : { color: colour("faint"), width: 1.5, dash: "dot" },
   });
 
   const accuracyLine = (name, number, lines) => ({
@@ -53,8 +53,19 @@ const makeCharts = (data, state) => {
     hovertemplate: "%{y:.3f}",
   });
 
+  // Every drift lies inside of the axis, also one before the first window or after the last.
+  const rowRange = (lines) => {
+    const drifts = lines.marks.map(([, row]) => row);
+    const first = Math.min(lines.x[0], ...drifts.slice(0, 1));
+    const last = Math.max(lines.x.at(-1), ...drifts.slice(-1));
+    const margin = 0.02 * Math.max(last - first, 1);
+    return [first - margin, last + margin];
+  };
+
   const accuracyAxis = (lines) => {
-    if (lines.over === "row") return axis({ title: title("row"), tickformat: ",d" });
+    if (lines.over === "row") {
+      return axis({ title: title("row"), tickformat: ",d", range: rowRange(lines) });
+    }
     const letters = Math.min(Math.max(...lines.labels.map((label) => label.length)), 14);
     const room = widthOf(at("accuracy-chart")) / (letters * 8 + 16);
     const step = Math.ceil(lines.x.length / Math.max(room, 1));
@@ -102,9 +113,15 @@ const makeCharts = (data, state) => {
   const drawScores = () => {
     const drift = data.drifts[state.drift];
     if (!drift) return;
-    const fold = drift.folds[state.fold];
+    const isMean = state.fold === "mean";
+    const fold = isMean ? drift.mean : drift.folds[state.fold];
     at("scores").hidden = !fold;
     if (!fold) return;
+    const several = drift.folds.length > 1;
+    at("scores-of").textContent = !several ? "" : isMean
+      ? "Lines and bound are means over folds; each fold has its own, which it was held against."
+      : `Lines and bound are those of fold ${Number(state.fold) + 1}.`;
+    const boundOf = !several ? "bound" : isMean ? "mean bound" : `bound of fold ${Number(state.fold) + 1}`;
     const place = at("score-chart");
     const wide = widthOf(place) >= 640;
     const traces = [
@@ -134,7 +151,7 @@ const makeCharts = (data, state) => {
       shapes: [flat("y", "x", fold.bound), flat("y2", "x2", 0)],
       annotations: [
         heading("x", "y", "disparity"), heading("x2", "y2", "gain"),
-        note("x", "y", fold.bound, "bound " + fold.bound.toFixed(3)),
+        note("x", "y", fold.bound, `${boundOf} ${fold.bound.toFixed(3)}`),
       ],
       legend: { orientation: "h", x: 0, y: wide ? -0.2 : -0.13, yanchor: "top" },
       margin: { l: 44, r: 12, t: 34, b: 44 },

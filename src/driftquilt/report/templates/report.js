@@ -7,7 +7,7 @@
   const all = (query, within = document) => [...within.querySelectorAll(query)];
   const quilt = document.querySelector("svg.live");
   const tip = at("tip");
-  const state = { drift: data.drifts.length - 1, fold: 0, printing: false };
+  const state = { drift: data.drifts.length - 1, fold: "mean", printing: false };
 
   const { drawAccuracy, drawScores } = makeCharts(data, state);
   const drawAll = () => { drawAccuracy(); drawScores(); };
@@ -16,9 +16,10 @@
 
   const fillFolds = () => {
     const folds = data.drifts[state.drift].folds;
-    state.fold = 0;
+    state.fold = "mean";
     at("fold-pick").hidden = folds.length < 2;
     at("fold-choice").replaceChildren(
+      new Option("mean of all", "mean"),
       ...folds.map((_, k) => new Option(`${k + 1} of ${folds.length}`, k)),
     );
   };
@@ -147,10 +148,11 @@
     at("switch").addEventListener("change", (event) => {
       quilt.classList.toggle("far", event.target.value === "far");
     });
+    at("drift-pick").hidden = data.drifts.length < 2;
     at("pick").hidden = data.drifts.length < 2 && data.drifts[0].folds.length < 2;
     at("drift-choice").addEventListener("change", (event) => choose(Number(event.target.value)));
     at("fold-choice").addEventListener("change", (event) => {
-      state.fold = Number(event.target.value);
+      state.fold = event.target.value;
       drawScores();
     });
   };
