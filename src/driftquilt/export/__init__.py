@@ -1,0 +1,1 @@
+"""A fitted classifier for other runtimes: columns, nets and labels as one ONNX graph."""

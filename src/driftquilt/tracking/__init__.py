@@ -1,0 +1,1 @@
+"""Models and drifts in the places where teams keep theirs."""
