@@ -1,0 +1,115 @@
+"""Rows on the wire: dicts as JSON, tables as Arrow.
+
+>>> as_body([{"age": 31, "city": "Rome"}], keep=False).content
+b'{"rows":[{"age":31,"city":"Rome"}],"keep":false}'
+
+Booleans of rows are numbers, 1 and 0, as they are in Arrow; labels stay what they are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from driftquilt.errors import InputError
+
+__all__ = ["ARROW", "Body", "as_body", "as_json"]
+
+ARROW = "application/vnd.apache.arrow.stream"
+_LABEL = "label"
+
+
+class Body(NamedTuple):
+    """A request's body and what kind it is."""
+
+    kind: str
+    content: bytes
+
+
+def as_body(rows: Any, *, keep: bool = True, labels: list[Any] | None = None) -> Body:
+    """Rows, with their labels or without; `keep` is for rows to be predicted.
+
+    Labels of a table are its column `label`. What Arrow has no place for goes as JSON.
+    """
+    if isinstance(rows, Mapping):
+        rows = [rows]
+    besides = {"keep": keep} if labels is None else {"labels": labels}
+    if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
+        values = [{name: _value(value) for name, value in row.items()} for row in rows]
+        return as_json({"rows": values, **besides})
+    table = _as_arrow(rows)
+    if keep and _LABEL not in table.column_names:
+        return Body(ARROW, _stream_of(table, labels))
+    columns = [column.to_pylist() for column in table.columns]
+    lists = [[_value(value) for value in row] for row in zip(*columns, strict=True)]
+    return as_json({"columns": table.column_names, "rows": lists, **besides})
+
+
+def as_json(document: Mapping[str, Any]) -> Body:
+    """A document as it goes over the wire."""
+    text = json.dumps(_plain(document), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    return Body("application/json", text.encode())
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can say: numbers of numpy are numbers, gaps are null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _gap(value)
+    raise InputError(
+        f"rows and labels are numbers, text, booleans and None, but got {value!r}; "
+        "give dates as numbers or text"
+    )
+
+
+def _value(value: Any) -> Any:
+    """A value of a row, which is a number where it was a boolean."""
+    plain = value.item() if hasattr(value, "item") else value
+    return int(plain) if isinstance(plain, bool) else plain
+
+
+def _gap(value: float) -> None:
+    if math.isinf(value):
+        raise InputError(f"JSON has no {value!r}; give a number, or None for a gap")
+
+
+def _as_arrow(rows: Any) -> Any:
+    """The columns of any table that narwhals knows, without an index, as a table of Arrow's."""
+    import narwhals as nw  # noqa: PLC0415  # only here: dicts need neither
+    import pyarrow as pa  # noqa: PLC0415
+
+    try:
+        frame = nw.from_native(rows, eager_only=True)
+    except TypeError as error:
+        raise InputError(
+            "rows are a dict, a list of dicts, or a table of pandas, polars or Arrow, "
+            f"but got {type(rows).__name__}"
+        ) from error
+    return pa.table({column.name: column.to_arrow() for column in frame.iter_columns()})
+
+
+def _stream_of(table: Any, labels: list[Any] | None) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if labels is not None:
+        if len(labels) != len(table):
+            raise InputError(f"{len(table)} rows came with {len(labels)} labels; give one for each")
+        try:
+            table = table.append_column(_LABEL, pa.array(_plain(labels)))
+        except pa.ArrowException as error:
+            raise InputError(
+                f"the labels of a table are all numbers, all text or all booleans: {error}"
+            ) from error
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())

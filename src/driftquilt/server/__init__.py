@@ -1,0 +1,1 @@
+"""The service: streams over HTTP, with a live page."""

@@ -1,0 +1,123 @@
+"""Streams of the service that a broker feeds, beside whoever sends rows over HTTP.
+
+Each feed reads on a thread of its own and takes its batches in the stream's turns, so that rows
+from both sides are learned one after the other and stored with the position they came from. A
+feed whose stream is not made yet waits for it; one that a broker refuses tries again after a
+while, and says why meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from driftquilt.errors import DriftquiltError
+from driftquilt.server.house import House
+from driftquilt.server.problems import Problem
+from driftquilt.server.served import Served
+from driftquilt.server.settings import ServeSettings
+from driftquilt.sources.broker import Source
+from driftquilt.sources.connect import open_source
+from driftquilt.stream.consume import Tally, consume
+
+__all__ = ["Feeds"]
+
+_log = logging.getLogger("driftquilt.server")
+_SOON, _LATER = 1.0, 15.0  # seconds
+
+
+class Feeds:
+    """All feeds of a service."""
+
+    def __init__(self, house: House, settings: ServeSettings) -> None:
+        self._house, self._settings = house, settings
+        self._feeds: list[_Feed] = []
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to read."""
+        for name, url in self._settings.feeds.items():
+            to = self._settings.answers.get(name)
+            urls = (url.get_secret_value(), to.get_secret_value() if to else None)
+            self._feeds.append(_Feed(self._house, name, urls, loop))
+            self._feeds[-1].start()
+
+    async def stop(self) -> None:
+        """Let every feed finish its batch."""
+        for feed in self._feeds:
+            feed.stopping.set()
+        for feed in self._feeds:
+            await asyncio.get_running_loop().run_in_executor(None, feed.join)
+
+
+class _Feed(threading.Thread):
+    """One stream's feed."""
+
+    def __init__(
+        self,
+        house: House,
+        name: str,
+        urls: tuple[str, str | None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(name=f"driftquilt-feed-{name}", daemon=True)
+        self._house, self._stream, self._loop = house, name, loop
+        self._url, self._to = urls
+        self.stopping = threading.Event()
+        self._tally = Tally()
+        self._source: Source | None = None
+        self._why: str | None = None
+
+    def run(self) -> None:
+        while not self.stopping.is_set():
+            try:
+                served = self._house[self._stream]
+                served.feed = self.status
+                self._consume(served)
+            except Problem as problem:  # no such stream yet, or it cannot learn at the moment
+                self._wait(problem, _SOON)
+            except DriftquiltError as error:
+                self._wait(error, _LATER)
+
+    def status(self) -> dict[str, Any]:
+        """What came so far, and what is in the way."""
+        source, tally = self._source, self._tally
+        return {
+            "source": source.name if source else None,
+            "n_messages": tally.n_messages,
+            "n_refused": tally.n_refused,
+            "trouble": self._why or (source.trouble if source else None),
+        }
+
+    def _consume(self, served: Served) -> None:
+        with contextlib.ExitStack() as opened:
+            self._source = opened.enter_context(contextlib.closing(open_source(self._url)))
+            to = None
+            if self._to is not None:
+                to = opened.enter_context(contextlib.closing(open_source(self._to)))
+            self._why = None
+            stream = served.stream
+
+            def in_turn(take: Callable[[], bool]) -> bool:
+                if served.stream is not stream:
+                    raise Problem("stream-failed", "the stream was opened anew")
+                return take()
+
+            consume(
+                stream, self._source, stop=self.stopping, to=to, tally=self._tally,
+                turn=lambda take: self._turn(served, lambda: in_turn(take)),
+                learned=served.intake.count,
+            )  # fmt: skip
+
+    def _turn(self, served: Served, take: Callable[[], bool]) -> bool:
+        return asyncio.run_coroutine_threadsafe(served.turn(take), self._loop).result()
+
+    def _wait(self, error: DriftquiltError, seconds: float) -> None:
+        why = str(error)
+        if why != self._why:
+            _log.warning("the feed waits: %s", why, extra={"stream": self._stream})
+        self._why = why
+        self.stopping.wait(seconds)

@@ -1,0 +1,250 @@
+"""All streams of a service, each in a folder of its own under the store.
+
+    <store>/streams/<name>/store     rows, segments, models: a `DiskStore`
+    <store>/streams/<name>/waiting   predicted rows that wait for their labels
+
+A stream is made under a name that begins with a dot, and renamed when it is whole; one that is
+deleted is renamed back before it is removed. What a crash leaves under such a name is removed at
+the next start. Names of streams are the only words of a caller that become a path, and they are
+letters, digits, `-` and `_` alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from driftquilt.detectors.named import make_detector
+from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.estimator import QuiltClassifier
+from driftquilt.server.bodies import read_each_label
+from driftquilt.server.once import Once
+from driftquilt.server.problems import Problem
+from driftquilt.server.served import Served, open_store
+from driftquilt.server.settings import ServeSettings
+from driftquilt.server.view import About
+from driftquilt.store.base import State
+from driftquilt.store.disk import DiskStore
+from driftquilt.store.files import DISK
+from driftquilt.stream.columns import LABEL
+from driftquilt.stream.guard import Guard
+from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream.settings import StreamSettings
+from driftquilt.stream.workers import Workers
+
+__all__ = ["NAME", "House", "NewStream"]
+
+_log = logging.getLogger("driftquilt.server")
+
+NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+_DETECTOR_WORDS = 20  # settings of a detector at most
+_CHECKPOINT_ROWS = 1_000  # a restart learns so many rows anew, and is to be quick
+
+
+#: Such as JSON's readers agree on.
+Whole = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+
+
+class Schema(msgspec.Struct, forbid_unknown_fields=True):
+    """Columns by name, with `number` or `text`; labels that may come."""
+
+    columns: dict[str, str]
+    labels: list[int | bool | str] | None = None
+
+
+class GuardBody(msgspec.Struct, forbid_unknown_fields=True):
+    """See `stream.guard`."""
+
+    cool_down: Whole = 0
+    min_rows: Whole = 100
+    margin: float = 0.1
+
+
+class NewStream(msgspec.Struct, forbid_unknown_fields=True):
+    """What a stream is made with."""
+
+    name: str
+    detector: str | dict[str, Whole | float | str | bool | None] = "adwin"
+    guard: GuardBody = msgspec.field(default_factory=GuardBody)
+    settings: dict[str, Whole | float | None] = msgspec.field(default_factory=dict)
+    schema: Schema | None = None
+    random_state: int | None = None
+
+
+class House:
+    """The streams by name, and what they share: threads, training processes, the loop."""
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self._folder = settings.store / "streams"
+        self.threads = ThreadPoolExecutor(
+            2 * settings.max_streams + 16, thread_name_prefix="driftquilt-turn"
+        )
+        self._workers = Workers(settings.n_workers)
+        self._streams: dict[str, Served] = {}
+        self.damaged: set[str] = set()
+        self._changing = asyncio.Lock()
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter([*self._streams.values()])
+
+    def __getitem__(self, name: str) -> Served:
+        served = self._streams.get(name)
+        if name in self.damaged:
+            raise Problem(
+                "stream-damaged", "the log of the service says why; restore it, or delete it"
+            )
+        if served is None:
+            raise Problem("stream-unknown", "there is no stream of this name")
+        return served
+
+    def open(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Open every stream that there is, and remove what a crash has left."""
+        self._loop = loop
+        self._folder.mkdir(parents=True, exist_ok=True)
+        DISK.sync_folder(self._folder.parent)
+        for path in sorted(self._folder.iterdir()):
+            if path.name.startswith("."):
+                shutil.rmtree(path)
+            elif re.fullmatch(NAME, path.name):
+                try:
+                    self._streams[path.name] = self._open(path)
+                except DriftquiltError as error:  # the others are served nevertheless
+                    _log.error("cannot be opened: %s", error, extra={"stream": path.name})
+                    self.damaged.add(path.name)
+
+    async def create(self, new: NewStream, key: str | None = None, digest: str = "") -> Served:
+        """A new stream, which knows the key that it was asked for under."""
+        _expect_new(new)
+        async with self._changing:
+            if new.name in self._streams or new.name in self.damaged:
+                raise Problem("stream-exists", "there is a stream of this name already")
+            if len(self._streams) >= self.settings.max_streams:
+                raise Problem(
+                    "too-many-streams", f"there may be at most {self.settings.max_streams} streams"
+                )
+            note = {} if key is None else Once({}).note(key, digest, 0, {})
+            path = await self._loop.run_in_executor(self.threads, self._make, new, note)
+            self._streams[new.name] = self._open(path)
+            return self._streams[new.name]
+
+    async def delete(self, name: str) -> None:
+        """Remove a stream and all that it knows."""
+        async with self._changing:
+            if name not in self.damaged:
+                await self[name].close()
+            gone = self._folder / f".{name}.{secrets.token_hex(4)}"
+            (self._folder / name).rename(gone)
+            DISK.sync_folder(self._folder)
+            self._streams.pop(name, None)
+            self.damaged.discard(name)
+            await self._loop.run_in_executor(self.threads, shutil.rmtree, gone)
+
+    def wake(self) -> None:
+        """Let everyone look up who waits for something to happen; from a signal's handler too."""
+        for served in self:
+            self._loop.call_soon_threadsafe(served.announce)
+
+    async def close(self) -> None:
+        """Let go of every stream; trainings that are under way begin again at the next start."""
+        for served in self:
+            await served.close()
+        # Only now: a stream must not take a training that is ended here for one that failed.
+        await self._loop.run_in_executor(None, self._workers.close)
+        self.threads.shutdown(wait=False)
+
+    def _open(self, path: Path) -> Served:
+        return Served(path, self.settings, self._workers, self.threads, self._loop)
+
+    def _make(self, new: NewStream, note: State) -> Path:
+        draft = self._folder / f".{new.name}.{secrets.token_hex(4)}"
+        draft.mkdir()
+        try:
+            about = About(
+                new.name,
+                datetime.now(UTC).isoformat(timespec="seconds"),
+                None if new.schema is None else msgspec.to_builtins(new.schema),
+            )
+            store = open_store(draft)
+            try:
+                with _make_stream(new, store):
+                    store.write_state({"service": about.to_json(), **note})
+            finally:
+                store.close()
+            path = self._folder / new.name
+            DISK.sync_folder(draft)
+            draft.rename(path)
+            DISK.sync_folder(self._folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return path
+
+
+def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
+    settings: dict[str, Any] = {"checkpoint_rows": _CHECKPOINT_ROWS, **new.settings}
+    return QuiltStream(
+        QuiltClassifier(random_state=new.random_state),
+        new.detector,
+        store=store,
+        guard=Guard(**msgspec.to_builtins(new.guard)),
+        **settings,
+    )
+
+
+def _expect_settings(new: NewStream) -> None:
+    """Refuse settings that a stream does not take, without a word of what they were."""
+    known = [field.name for field in fields(StreamSettings) if field.name != "max_waiting"]
+    if not new.settings.keys() <= set(known):  # how many rows wait is the service's own limit
+        raise Problem(
+            "body-invalid", f"a stream has no setting of this name; it has {', '.join(known)}"
+        )
+    parts: dict[str, Callable[[], object]] = {
+        "settings": lambda: StreamSettings(**new.settings),  # type: ignore[arg-type]
+        "guard": lambda: Guard(**msgspec.to_builtins(new.guard)),
+        "detector": lambda: make_detector(new.detector, 0),
+    }
+    for part, make in parts.items():
+        try:
+            make()
+        except InputError as error:
+            name, _, rest = str(error).partition(" is ")
+            takes = rest.partition("; ")[2]
+            why = f"{name}: {takes}" if name.isidentifier() and takes else "see the documentation"
+            raise Problem("body-invalid", f"{part} cannot be used; {why}") from error
+
+
+def _expect_new(new: NewStream) -> None:
+    if not re.fullmatch(NAME, new.name):
+        raise Problem(
+            "body-invalid",
+            "a stream's name has 1 to 63 letters a-z, digits, - and _, and begins with none of "
+            "the last two",
+        )
+    _expect_settings(new)
+    if new.schema is not None:
+        kinds = set(new.schema.columns.values())
+        if not new.schema.columns or not kinds <= {"number", "text"} or new.schema.labels == []:
+            raise Problem(
+                "body-invalid",
+                "a schema has columns, each with number or text, and labels, if any, not none",
+            )
+        if LABEL in new.schema.columns:
+            raise Problem("body-invalid", f"a column of a schema cannot be called {LABEL!r}")
+        labels = read_each_label(new.schema.labels or ())
+        if len({type(label) for label in labels}) > 1:
+            raise Problem("body-invalid", "the labels of a schema are all of one kind")
+    if isinstance(new.detector, dict) and len(new.detector) > _DETECTOR_WORDS:
+        raise Problem("body-invalid", "the detector has too many settings")
+    if new.random_state is not None and not 0 <= new.random_state < 2**32:
+        raise Problem("body-invalid", "random_state is a whole number from 0 to 4294967295")

@@ -1,0 +1,205 @@
+"""What a stream learns over the wire: rows with labels, or labels of rows that wait; each once.
+
+Everything that says so is state of the store, noted with the very rows it speaks of: which rows
+have their label, how far a request under a key has come. So a crash at any moment leaves rows and
+notes that agree. All of this runs on the one thread that learns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from driftquilt.inputs.frame import Frame
+from driftquilt.inputs.row import Row
+from driftquilt.server.bodies import IdLabels, Rows, read_rows
+from driftquilt.server.curve import Curve
+from driftquilt.server.delays import Delays
+from driftquilt.server.once import Once
+from driftquilt.server.problems import Problem
+from driftquilt.server.settings import ServeSettings
+from driftquilt.server.sizes import expect_stream_size
+from driftquilt.server.waiting import WaitingRows
+from driftquilt.server.waiting_file import WaitingFile
+from driftquilt.store.base import State
+from driftquilt.stream.rows import Label
+from driftquilt.stream.runner import QuiltStream
+
+__all__ = ["Intake"]
+
+_AT_ONCE = 100  # rows learned between two looks at the stream
+_FRAMES = 64  # requests whose rows are kept decoded
+_KIND = {bool: "booleans", int: "whole numbers", str: "text"}
+
+
+@dataclass
+class _Found:
+    """Rows that wait under the ids of a request: row, label, where, when it came."""
+
+    rows: list[tuple[Row, Label, tuple[WaitingFile, int], float]] = field(default_factory=list)
+    n_repeated: int = 0
+    refused: list[dict[str, str]] = field(default_factory=list)
+
+
+class Intake:
+    """The learning side of a stream; `on_progress` is called now and then in a long request."""
+
+    def __init__(
+        self,
+        stream: QuiltStream,
+        folder: Path,
+        state: Mapping[str, Any],
+        settings: ServeSettings,
+        on_progress: Callable[[], None],
+    ) -> None:
+        self._on_progress, self.delays, self.n_labels = on_progress, Delays(), 0
+        self._schema: dict[str, Any] | None = state["service"]["schema"]
+        # By the clock, so that a stream of the same name as one that is gone has other ids.
+        first = time.time_ns() // 1_000_000
+        born = int(datetime.fromisoformat(state["service"]["created"]).timestamp()) * 1000
+        self.waiting = WaitingRows(folder, settings.max_waiting, state, first, born)
+        self._frames: OrderedDict[tuple[int, int], Frame] = OrderedDict()
+        self.go_on(stream, state)
+
+    def go_on(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
+        """With the stream as its store has it; what was noted, but is not there, never was."""
+        self.stream, self.once, self.curve = stream, Once(state), Curve(state.get("curve"))
+        self.waiting.restore(state)
+        self.curve.add(stream.n_rows, stream.n_right)
+
+    def learn_rows(self, given: Rows, key: str | None, digest: str) -> dict[str, Any]:
+        entry = self.once.find(key, digest) if key else None
+        if entry is not None and entry.answer is not None:
+            return {**entry.answer, "replayed": True}
+        labels = given.labels or []
+        self._expect_labels(labels)
+        rows = [given.frame.row(at) for at in range(len(given.frame))]
+        self.stream.expect(rows, labels)
+        n_done = entry.n_done if entry is not None else 0
+        answer = self._answer(len(rows), len(rows) - n_done)
+        notes: list[State] = [
+            self._once_note(key, digest, at + 1, answer if at + 1 == len(rows) else None)
+            for at in range(n_done, len(rows))
+        ]
+        self._learn(rows[n_done:], labels[n_done:], notes)
+        return answer
+
+    def learn_ids(self, given: IdLabels, key: str | None, digest: str) -> dict[str, Any]:
+        entry = self.once.find(key, digest) if key else None
+        if entry is not None and entry.answer is not None:
+            return {**entry.answer, "replayed": True}
+        found = self._find_all(given)
+        rows, labels = [row for row, *_ in found.rows], [label for _, label, *_ in found.rows]
+        if not rows and not found.n_repeated:
+            raise Problem("ids-unknown", "no row waits under any of these ids")
+        self._expect_labels(labels)
+        self.stream.expect(rows, labels)
+        n_done = entry.n_done if entry is not None else 0  # and have their label by now
+        answer = self._answer(n_done + len(rows), len(rows))
+        answer |= {"repeated": max(0, found.n_repeated - n_done), "refused": found.refused}
+        notes: list[State] = []
+        for at, (_, _, place, _) in enumerate(found.rows, 1):
+            mark = self.waiting.mark(*place)
+            last = answer if at == len(rows) else None
+            notes.append(mark | self._once_note(key, digest, n_done + at, last))
+        self._learn(rows, labels, notes)
+        self.delays.add([time.time() - came for *_, came in found.rows])
+        self.n_labels += len(rows)
+        return answer
+
+    def _find_all(self, given: IdLabels) -> _Found:
+        found = _Found()
+        seen: set[str] = set()
+        for row_id, label in given.pairs:
+            place = self.waiting.find(row_id)
+            if place == "labelled" or row_id in seen:
+                found.n_repeated += 1
+                continue
+            waiting = None if isinstance(place, str) else self._waiting_row(*place)
+            if isinstance(place, str) or waiting is None:
+                reason = place if isinstance(place, str) else "forgotten"
+                found.refused.append({"id": row_id, "reason": reason})
+                continue
+            seen.add(row_id)
+            row, came = waiting
+            found.rows.append((row, label, place, came))
+        return found
+
+    def _answer(self, n_rows: int, n_new: int) -> dict[str, Any]:
+        return {
+            "learned": n_rows,
+            "repeated": 0,
+            "refused": [],
+            "n_rows": self.stream.n_rows + n_new,
+        }
+
+    def _once_note(
+        self, key: str | None, digest: str, n_done: int, answer: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        return self.once.note(key, digest, n_done, answer) if key else {}
+
+    def do_once(
+        self,
+        key: str | None,
+        digest: str,
+        decide: Callable[[], dict[str, Any]],
+        carry_out: Callable[[dict[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        """Do something other than learning, unless it was done under this key; in a turn.
+
+        What `decide` says is the answer. It is noted before it is carried out, so that both become
+        durable in the same step.
+        """
+        entry = self.once.find(key, digest) if key else None
+        if entry is not None and entry.answer is not None:
+            return {**entry.answer, "replayed": True}
+        answer = decide()
+        if key:
+            self.stream.note(self.once.note(key, digest, 0, answer))
+        if carry_out is not None:
+            carry_out(answer)
+        return answer
+
+    def _learn(self, rows: Sequence[Row], labels: Sequence[Label], notes: Sequence[State]) -> None:
+        done = 0
+        while done < len(rows):
+            n_more = min(_AT_ONCE, self.curve.n_to_end(self.stream.n_rows))
+            some = slice(done, done + n_more)
+            self.stream.learn_many(rows[some], labels[some], notes=notes[some])
+            self.count()
+            done += n_more
+            if done < len(rows):
+                self._on_progress()
+
+    def count(self) -> None:
+        """Count the rows that were learned, before a bucket of the curve ends unnoticed."""
+        if self.curve.add(self.stream.n_rows, self.stream.n_right):
+            self.stream.note({"curve": self.curve.state()})
+
+    def _waiting_row(self, file: WaitingFile, place: int) -> tuple[Row, float] | None:
+        spot = self.waiting.locate(file, place)
+        key = (spot.number, spot.offset)
+        frame = self._frames.get(key)
+        if frame is None:
+            body = self.waiting.read(spot)
+            if body is None:
+                return None
+            frame = self._frames[key] = read_rows(body.content, body.kind, body.n_rows).frame
+            if len(self._frames) > _FRAMES:
+                self._frames.popitem(last=False)
+        return frame.row(spot.at), spot.came
+
+    def _expect_labels(self, labels: Sequence[Label]) -> None:
+        """Refuse labels of another kind than those so far, or that were not declared."""
+        known = self.stream.classes[:1] or labels[:1]
+        if any(type(label) is not type(known[0]) for label in labels):
+            raise Problem("rows-invalid", f"labels have been {_KIND[type(known[0])]} so far")
+        expect_stream_size(n_classes=len({*self.stream.classes, *labels}))
+        declared = (self._schema or {}).get("labels")
+        if declared is not None and not all(label in declared for label in labels):
+            raise Problem("rows-invalid", "there is a label that the stream's schema does not have")

@@ -1,0 +1,96 @@
+"""What the service says on standard error: one line per thing that happened.
+
+As JSON, a line is an object with `time`, `level`, `logger`, `message`, the `request_id` of the
+request it belongs to, and whatever was given as `extra`; as text, the same to read. A line
+break within a message stays within its line. What looks like a secret is never written:
+fields with such names are dropped, and a token in any text is blotted out.
+
+>>> record = logging.LogRecord("driftquilt", logging.INFO, "", 0, "served %d rows", (3,), None)
+>>> record.created, record.stream = 0.0, "clicks"
+>>> print(JsonLines().format(record))  # doctest: +NORMALIZE_WHITESPACE
+{"time": "1970-01-01T00:00:00.000+00:00", "level": "info", "logger": "driftquilt",
+ "message": "served 3 rows", "stream": "clicks"}
+>>> print(TextLines().format(record))
+1970-01-01T00:00:00.000+00:00 info served 3 rows stream=clicks
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = ["JsonLines", "TextLines", "configure_logs", "request_id", "to_text"]
+
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+"""The id of the request that is being served; the lines of its logs carry it."""
+
+_LOGGERS = ("driftquilt", "uvicorn.error")
+_SECRET_FIELDS = {"authorization", "cookie", "headers", "token", "secret", "password", "query"}
+_SECRET = re.compile(r"(?:dq_[A-Za-z0-9_-]{8,}|(?<=Bearer )[\w.~+/=-]+)", re.IGNORECASE)
+_BUILT_IN = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _without_secrets(json.dumps(_values(record), ensure_ascii=False, default=str))
+
+
+class TextLines(logging.Formatter):
+    """A record as one line to read."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _without_secrets(to_text(_values(record)))
+
+
+def configure_logs(log_format: str, log_level: str) -> None:
+    """Send the logs of the service and of its web server to standard error, in this form.
+
+    The web server has to be told to leave its logs alone (`log_config=None`).
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(log_level.upper())
+        logger.propagate = False
+    # The service logs its requests itself, with their ids and without their query strings.
+    logging.getLogger("uvicorn.access").disabled = True
+
+
+def _values(record: logging.LogRecord) -> dict[str, Any]:
+    time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+    values: dict[str, Any] = {
+        "time": time, "level": record.levelname.lower(), "logger": record.name,
+        "message": record.getMessage(),
+    }  # fmt: skip
+    if request_id.get() is not None:
+        values["request_id"] = request_id.get()
+    values |= {
+        name: value
+        for name, value in vars(record).items()
+        if name not in _BUILT_IN and name.lower() not in _SECRET_FIELDS
+    }
+    if record.exc_info:
+        values["error"] = logging.Formatter().formatException(record.exc_info)
+    return values
+
+
+def to_text(values: dict[str, Any]) -> str:
+    """A line to read."""
+    said = [str(values[key]) for key in ("time", "level", "message")]
+    fields = [
+        f"{k}={v}" for k, v in values.items() if k not in ("time", "level", "message", "logger")
+    ]
+    return re.sub(r"\s*\n\s*", " | ", " ".join([*said, *fields]).strip())
+
+
+def _without_secrets(text: str) -> str:
+    return _SECRET.sub("***", text)

@@ -1,0 +1,78 @@
+"""Rows over the wire: predictions at once, labels when they are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import Request, Response
+
+from driftquilt.server import schemas
+from driftquilt.server.answers import answer, answer_predictions, wants_arrow
+from driftquilt.server.bodies import ARROW, JSON, Rows, pack_rows, read_labels_body, read_rows
+from driftquilt.server.documents import document
+from driftquilt.server.house import House
+from driftquilt.server.operations import Name, Operation, allow, expect_type, on_thread, read_key
+from driftquilt.server.served import Served
+from driftquilt.server.view import View
+
+__all__ = ["RowsApi"]
+
+_LARGE = 1 << 16  # bytes of a body that is read and answered on a thread
+
+
+class RowsApi:
+    """What applications ask."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def operations(self) -> list[Operation]:
+        """All of them."""
+        predict = document(
+            "write", schemas.Predictions, "Predict rows",
+            body=[schemas.PredictBody, schemas.PredictMatrixBody], arrow=True, arrow_answer=True,
+            problems=[406, 415],
+        )  # fmt: skip
+        labels = document(
+            "write", schemas.Learned, "Learn labels of predicted rows, or rows with labels",
+            body=[schemas.IdLabelsBody, schemas.RowLabelsBody, schemas.RowMatrixLabelsBody],
+            arrow=True, problems=[409, 415],
+        )  # fmt: skip
+        return [
+            Operation("POST", "/v1/streams/{name}/predict", self.predict, predict),
+            Operation("POST", "/v1/streams/{name}/labels", self.labels, labels),
+        ]
+
+    async def predict(self, request: Request, name: Name) -> Response:
+        """Answer from what the stream knows now; rows wait for their labels unless told not to."""
+        allow(request, "write")
+        served, kind = self._house[name], expect_type(request, (JSON, ARROW))
+        arrow = wants_arrow(request.headers.get("accept", ""))
+        body, view = await request.body(), served.view
+        if len(body) > _LARGE:
+            rows, found = await on_thread(self._house, lambda: self._ask(served, view, body, kind))
+        else:
+            rows, found = self._ask(served, view, body, kind)
+        ids = None
+        if rows.keep:
+            ids = await served.keep(*pack_rows(rows.frame, body, kind), len(rows.frame))
+        model = view.status["model"]
+        return answer_predictions(ids, view.answers.classes, found, model, arrow=arrow)
+
+    async def labels(self, request: Request, name: Name) -> Response:
+        """Learn, and answer when everything is durable."""
+        allow(request, "write")
+        served, kind = self._house[name], expect_type(request, (JSON, ARROW))
+        body = await request.body()
+        key, digest = await read_key(request)
+        most = self._house.settings.max_rows
+        if len(body) > _LARGE:
+            given = await on_thread(self._house, lambda: read_labels_body(body, kind, most))
+        else:
+            given = read_labels_body(body, kind, most)
+        return answer(await served.learn(given, key, digest))
+
+    def _ask(self, served: Served, view: View, body: bytes, kind: str) -> tuple[Rows, Any]:
+        rows = read_rows(body, kind, self._house.settings.max_rows)
+        view.expect(rows.frame, served.about.schema)
+        return rows, view.answers.predict(rows.frame)

@@ -1,0 +1,344 @@
+"""One stream at work in the service: answers at once, learns in turns, forgets nothing it said.
+
+Three things go on beside each other:
+
+- Predictions are made on the event loop from a `View`, which never changes; the rows are written
+  down on a thread, many requests at a time, before the answer goes out.
+- Rows and labels are learned on a thread, one request after the other, and become durable
+  together at the end of a turn; then they are acknowledged, and a new `View` is made.
+- Trainings run in a process of their own.
+
+If the store fails, learning stops with a `Problem` and predictions go on; the stream is opened
+anew when the next rows come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from driftquilt.errors import DriftquiltError, InputError, StoreError
+from driftquilt.methods.explanation import Selection
+from driftquilt.server.bodies import IdLabels, Rows
+from driftquilt.server.intake import Intake
+from driftquilt.server.problems import Problem
+from driftquilt.server.settings import ServeSettings
+from driftquilt.server.view import About, View, look
+from driftquilt.store.base import State
+from driftquilt.store.disk import DiskStore
+from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream.training import Outcome, Trainer, Training
+
+__all__ = ["Served", "open_store"]
+
+T = TypeVar("T")
+_log = logging.getLogger("driftquilt.server")
+
+_PAUSE = 0.0005  # seconds between two writes of rows that wait
+_REOPEN_AFTER = 2.0  # seconds
+_ADAPTING = "adapting"  # whether a training that was asked for has not ended yet
+
+
+def open_store(folder: Path) -> DiskStore:
+    """A store that commits when it is told to: at the end of each turn."""
+    return DiskStore(folder / "store", commit_rows=1_000_000, commit_delay=60.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    run: Callable[[], Any]
+    n_rows: int
+    done: asyncio.Future[Any]
+
+
+class Served:
+    """A stream, its rows that wait, and everything that is told of it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: ServeSettings,
+        trainer: Trainer,
+        threads: ThreadPoolExecutor,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.folder, self._settings, self._trainer = folder, settings, trainer
+        self._threads, self._loop = threads, loop
+        self._queue: list[_Work] = []
+        self._lock = threading.Lock()  # of the queue
+        self._turning = self._writing = self.closed = False
+        self._kept: list[asyncio.Future[None]] = []
+        self.selections: dict[int, Selection] = {}  # by version of the model
+        self._failed_at = 0.0
+        self.failure: str | None = None
+        self.feed: Callable[[], dict[str, Any]] | None = None  # what a broker's feed says of itself
+        self.n_backlog = 0
+        self.training_seconds = 0.0
+        self.changed = asyncio.Event()
+        with self._opened() as (self.stream, state):
+            self.about = About(**state["service"])
+            self.intake = Intake(
+                self.stream, folder / "waiting", state, self._settings, self._publish
+            )
+            self.view = self._look(None)
+        self._train_again(state)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[tuple[QuiltStream, State]]:
+        store = open_store(self.folder)
+        try:
+            state = store.state
+            stream = QuiltStream.open(store, trainer=self._train)
+            stream._engine.setup.estimator.set_params(engine="local")  # whatever it was begun with
+            yield stream, state
+        except BaseException:
+            store.close()
+            raise
+
+    def _train_again(self, state: State) -> None:
+        """Begin a training again that was asked for, or due, and did not come to its end."""
+        left = self.stream.n_until_training
+        if state.get(_ADAPTING) or (left is not None and left <= 0):
+            try:
+                self.stream.adapt()
+            except InputError as error:
+                _log.info("no training: %s", error, extra={"stream": self.name})
+
+    @property
+    def name(self) -> str:
+        return self.about.name
+
+    def status(self) -> dict[str, Any]:
+        """What is told of the stream."""
+        return {
+            **self.about.to_json(),
+            **self.view.status,
+            "n_waiting": self.intake.waiting.n_rows,
+            "label_delay": self.intake.delays.to_json(),
+            "failure": self.failure,
+            "feed": None if self.feed is None else self.feed(),
+        }
+
+    async def keep(self, body: bytes, kind: str, n_rows: int) -> list[str]:
+        """Let predicted rows wait for their labels; their ids, when they are durable."""
+        done = self._loop.create_future()
+        with self._lock:
+            self._expect_open()
+            ids = self.intake.waiting.add(body, kind, n_rows)
+            self._kept.append(done)
+            begins, self._writing = not self._writing, True
+        if begins:
+            # When all requests that are there by now have been read, they are written together.
+            self._loop.call_soon(self._loop.run_in_executor, self._threads, self._write)
+        await done
+        return ids
+
+    def _write(self) -> None:
+        """Write what waits to be kept, for as long as there is something; on a thread."""
+        while True:
+            with self._lock:
+                kept, self._kept = self._kept, []
+                self._writing = bool(kept)
+            if not kept:
+                return
+            error: BaseException | None = None
+            try:
+                self.intake.waiting.write()
+            except BaseException as failed:  # whoever waits is told
+                _log.exception("rows cannot be kept", extra={"stream": self.name})
+                error = failed
+            self._loop.call_soon_threadsafe(_settle, [(done, error, None) for done in kept])
+            time.sleep(_PAUSE)  # so that more requests share the next write
+
+    async def learn(self, given: Rows | IdLabels, key: str | None, digest: str) -> dict[str, Any]:
+        """Learn rows with their labels, or labels of rows that wait; the answer, when durable."""
+        if isinstance(given, IdLabels):
+            n_rows = len(given.pairs)
+            return await self.turn(lambda: self.intake.learn_ids(given, key, digest), n_rows)
+        self.view.expect(given.frame, self.about.schema)
+        return await self.turn(lambda: self.intake.learn_rows(given, key, digest), len(given.frame))
+
+    async def turn(self, run: Callable[[], T], n_rows: int = 0) -> T:
+        """Run something on the thread that learns; its answer, when all it did is durable."""
+        done: asyncio.Future[T] = self._loop.create_future()
+        with self._lock:
+            self._expect_open()
+            if self.n_backlog + n_rows > self._settings.max_backlog and self.n_backlog:
+                raise Problem(
+                    "backlog-full",
+                    f"{self.n_backlog} rows wait to be learned; at most "
+                    f"{self._settings.max_backlog} may",
+                    {"Retry-After": "1"},
+                )
+            self.n_backlog += n_rows
+            self._queue.append(_Work(run, n_rows, done))
+            begins, self._turning = not self._turning, True
+        if begins:
+            self._loop.run_in_executor(self._threads, self._take_turns)
+        return await done
+
+    def nudge(self) -> None:
+        """See to a training that has ended; from any thread."""
+        try:
+            self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._collect()))
+        except RuntimeError:  # the loop is closed, and so is the service
+            _log.info("a training ended after the service did", extra={"stream": self.name})
+
+    async def _collect(self) -> None:
+        try:
+            await self.turn(self._finish_training)
+        except DriftquiltError as error:
+            _log.warning("a training has no effect: %s", error, extra={"stream": self.name})
+
+    def _finish_training(self) -> None:
+        if not self.stream.training:
+            self.stream.finish_training()
+            self.stream.note({_ADAPTING: False})
+
+    def adapt(self) -> None:
+        """Train now, and after a restart if that comes first; in a turn."""
+        self.stream.adapt()
+        self.stream.note({_ADAPTING: True})
+
+    def _take_turns(self) -> None:
+        """Do what is queued, for as long as there is something; on a thread."""
+        while True:
+            with self._lock:
+                works, self._queue = self._queue, []
+                if not works:
+                    self._turning = False
+                    return
+            self._make_sound()
+            settled = [(work.done, *self._run(work)) for work in works]
+            self._flush()
+            if self.failure is not None:  # then nothing of this turn is sure to be durable
+                settled = [(done, error or _failed(), None) for done, error, _ in settled]
+            with self._lock:
+                self.n_backlog -= sum(work.n_rows for work in works)
+            self._loop.call_soon_threadsafe(_settle, settled)
+
+    def _run(self, work: _Work) -> tuple[BaseException | None, Any]:
+        if self.failure is not None or work.done.done():  # whoever asked is gone
+            return _failed(), None
+        try:
+            return None, work.run()
+        except Problem as problem:
+            return problem, None
+        except InputError as error:
+            _log.info("rows were refused: %s", type(error).__name__, extra={"stream": self.name})
+            return Problem("rows-invalid", _WITHOUT_WORDS), None
+        except BaseException as error:
+            self._fail(error)
+            return _failed(), None
+
+    def _flush(self) -> None:
+        """Make the turn durable, then let it be seen."""
+        if self.failure is not None:
+            return
+        try:
+            self.stream.flush()
+            self.intake.waiting.settle()
+            self._publish()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Note that the stream cannot go on."""
+        _log.error("the stream failed", exc_info=error, extra={"stream": self.name})
+        self.failure = type(error).__name__
+        self._failed_at = time.monotonic()
+
+    def _make_sound(self) -> None:
+        """Open the stream anew after a failure, but not all the time."""
+        if self.failure is None or time.monotonic() - self._failed_at < _REOPEN_AFTER:
+            return
+        try:
+            self._reopen()
+        except BaseException as error:
+            self._fail(error)
+
+    def _reopen(self) -> None:
+        try:
+            self.stream.close(finish_training=False)
+        except DriftquiltError as error:
+            _log.info("closing after a failure: %s", error, extra={"stream": self.name})
+        with self._opened() as (stream, state):
+            self.intake.go_on(stream, state)
+            self.stream = stream
+            self.view = self._look(None)
+        self.failure = None
+        self._train_again(state)
+        _log.info("the stream is open again", extra={"stream": self.name})
+
+    def _train(self, training: Training) -> Future[Outcome]:
+        future = self._trainer(training)
+        future.add_done_callback(self._trained)
+        return future
+
+    def _trained(self, future: Future[Outcome]) -> None:
+        if not future.cancelled():
+            self.training_seconds += future.result().seconds
+            self.nudge()
+
+    def _publish(self) -> None:
+        """Let the world see what there is now; on the thread that learns."""
+        self.view = self._look(self.view)
+        self._loop.call_soon_threadsafe(self.announce)
+
+    def announce(self) -> None:
+        """Wake whoever waits for a change."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    def _look(self, previous: View | None) -> View:
+        recent = self.intake.curve.recent
+        recent = None if recent is None else round(recent, 6)
+        return look(self.stream, previous, recent_accuracy=recent)
+
+    async def close(self) -> None:
+        """Finish what is queued, write everything down, and let go; a training is given up."""
+        with self._lock:
+            self.closed = True
+        while self._turning or self._writing:
+            await asyncio.sleep(0.01)
+        await self._loop.run_in_executor(self._threads, self._let_go)
+        self.announce()
+
+    def _let_go(self) -> None:
+        for close in (partial(self.stream.close, finish_training=False), self.intake.waiting.close):
+            try:
+                close()
+            except DriftquiltError:  # what was acknowledged is safe all the same
+                _log.exception("closing failed", extra={"stream": self.name})
+
+    def _expect_open(self) -> None:
+        if self.closed:
+            raise Problem("stopping", "the stream is being closed")
+
+
+_WITHOUT_WORDS = "the rows or labels do not go with those learned so far"
+
+
+def _failed() -> Problem:
+    return Problem("stream-failed", "rows cannot be kept at the moment", {"Retry-After": "5"})
+
+
+def _settle(settled: Sequence[tuple[asyncio.Future[Any], BaseException | None, Any]]) -> None:
+    for done, error, value in settled:
+        if done.done():  # whoever asked is gone
+            continue
+        if error is None:
+            done.set_result(value)
+        elif isinstance(error, StoreError):
+            done.set_exception(_failed())
+        else:
+            done.set_exception(error)

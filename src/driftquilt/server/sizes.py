@@ -1,0 +1,53 @@
+"""How much a request may hold, whatever form it came in.
+
+A small body can stand for much: rows that each have other columns, booleans of one bit, a long
+text that many rows point to. So all of it is counted before it is made.
+
+>>> expect_size(10_001, 3, most=10_000)
+Traceback (most recent call last):
+driftquilt.server.problems.Problem: there are 10001 rows; at most 10000 go in a request
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from driftquilt.server.problems import Problem
+
+__all__ = ["expect_letters", "expect_size", "expect_stream_size"]
+
+#: What a stream may come to have in its life: nets grow with both.
+_STREAM_COLUMNS, _STREAM_CLASSES = 4_000, 1_000
+_COLUMNS = 10_000
+_VALUES = 2_000_000
+_LETTERS = 1 << 23
+
+
+def expect_size(n_rows: int, n_columns: int, most: int) -> None:
+    """Refuse no rows, and too many rows, columns or values."""
+    if not n_rows:
+        raise Problem("body-invalid", "there are no rows")
+    if n_rows > most:
+        raise Problem("too-many-rows", f"there are {n_rows} rows; at most {most} go in a request")
+    if n_columns > _COLUMNS:
+        raise Problem("body-invalid", f"there are more than {_COLUMNS} columns")
+    if n_rows * n_columns > _VALUES:
+        raise Problem(
+            "too-many-rows",
+            f"{n_rows} rows of {n_columns} columns are more than {_VALUES} values; send fewer rows",
+        )
+
+
+def expect_stream_size(n_columns: int = 0, n_classes: int = 0) -> None:
+    """Refuse what would make a stream wider than it may be."""
+    if n_columns > _STREAM_COLUMNS:
+        raise Problem("rows-invalid", f"a stream has at most {_STREAM_COLUMNS} columns")
+    if n_classes > _STREAM_CLASSES:
+        raise Problem("rows-invalid", f"a stream has at most {_STREAM_CLASSES} classes")
+
+
+def expect_letters(columns: Iterable[list[str | None]]) -> None:
+    """Refuse text that is far longer than the body it came in."""
+    n_letters = sum(len(text) for column in columns for text in column if text is not None)
+    if n_letters > _LETTERS:
+        raise Problem("too-many-rows", f"the text of the rows has more than {_LETTERS} letters")

@@ -1,0 +1,80 @@
+// What a stream is now, in tiles and words; fed again with every status.
+
+import { make, pairs, say } from "./elements.js";
+import { count, counted, decimals, duration, time } from "./words.js";
+
+const MOST_COLUMNS = 50;
+
+const delayWords = ({ label_delay: delay }) => (delay?.n
+  ? `Labels come after ${duration(delay.median)}, 9 of 10 within ${duration(delay.p90)}.`
+  : "No predicted row has got its label since the service started.");
+
+export const trainingWords = ({ training, rows_until_training: left }) => {
+  if (training) return "training now";
+  if (left === null) return "trains after the next drift";
+  return left > 0 ? `trains in ${counted(left, "row")}` : "trains with the next row";
+};
+
+const TILES = [
+  ["recent accuracy", (s) => decimals(s.recent_accuracy)],
+  ["rows learned", (s) => count(s.n_rows)],
+  ["drifts", (s) => count(s.n_drifts)],
+  ["model in use", (s) => (s.model === null ? "none yet" : String(s.model))],
+  ["past segments", (s) => count(s.n_segments)],
+  ["rows waiting for labels", (s) => count(s.n_waiting)],
+];
+
+/** Tiles that stay where they are while their numbers move. */
+export const tiles = () => {
+  const values = TILES.map(() => make("dd"));
+  const list = make("dl", { class: "tiles" },
+    TILES.map(([name], k) => make("div", {}, make("dt", {}, name), values[k])));
+  return { element: list, show: (stream) => TILES.forEach(([, words], k) => say(values[k], words(stream))) };
+};
+
+const lead = (stream) => {
+  const drift = stream.last_drift === null ? "no drift so far" : `last drift at row ${count(stream.last_drift)}`;
+  return `${counted(stream.n_current, "current row")}, ${drift}, ${trainingWords(stream)}. `
+    + delayWords(stream);
+};
+
+/** The sentence under the name, and the failure if there is one. */
+export const leadAndFailure = () => {
+  const words = make("p", { class: "lead" });
+  const failure = make("p", { class: "failure", role: "alert", hidden: true });
+  const show = (stream) => {
+    say(words, lead(stream));
+    say(failure, stream.failure ?? "");
+    failure.hidden = stream.failure === null;
+  };
+  return { elements: [words, failure], show };
+};
+
+const plain = (value) => {
+  if (value === null) return "none";
+  if (Array.isArray(value)) return value.map(plain).join(", ");
+  return typeof value === "number" ? String(value) : `${value}`;
+};
+
+const flat = (values, prefix = "") => Object.entries(values ?? {}).flatMap(([name, value]) =>
+  (value !== null && typeof value === "object" && !Array.isArray(value)
+    ? flat(value, `${prefix}${name}.`) : [[`${prefix}${name}`, plain(value)]]));
+
+const columnsOf = (columns) => {
+  const all = Object.entries(columns);
+  const more = all.length - MOST_COLUMNS;
+  return pairs("facts", [
+    ...all.slice(0, MOST_COLUMNS), ...(more > 0 ? [["and", `${count(more)} more`]] : [])]);
+};
+
+/** Detector, guard, settings, classes and columns, as a part of the page shows them. */
+export const setup = (stream) => {
+  const part = (title, content) => make("div", {}, make("h3", {}, title), content);
+  return [
+    part("Detector", pairs("facts", flat(stream.detector))),
+    part("Guard", pairs("facts", flat(stream.guard))),
+    part("Settings", pairs("facts", [...flat(stream.settings), ["created", time(stream.created)]])),
+    part("Classes", make("ul", { class: "names" }, stream.classes.map((label) => make("li", {}, plain(label))))),
+    part("Columns", columnsOf(stream.columns)),
+  ];
+};

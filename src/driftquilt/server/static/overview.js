@@ -1,0 +1,78 @@
+// All streams at a glance, one card each, asked for again every few seconds.
+
+import { ask, streamPath } from "./api.js";
+import { make, pairs } from "./elements.js";
+import { drawSparkline } from "./lines.js";
+import { paced } from "./live.js";
+import { trainingWords } from "./facts.js";
+import { count, decimals, duration } from "./words.js";
+
+const WAIT = 5_000;
+const AT_ONCE = 4; // questions for lines of accuracy
+
+const card = (stream) => {
+  const delay = stream.label_delay?.n ? duration(stream.label_delay.median) : "–";
+  const spark = make("div", { class: "spark-place" });
+  const element = make("li", { class: stream.failure === null ? "card" : "card failed" },
+    make("h2", {}, make("a", { href: `#/streams/${stream.name}` }, stream.name)),
+    make("p", { class: "state" }, make("span", { class: stream.training ? "badge busy" : "badge" },
+      stream.failure === null ? trainingWords(stream) : "failed")),
+    make("div", { class: "accuracy-now" },
+      make("p", {}, make("strong", {}, decimals(stream.recent_accuracy)), " recent accuracy"), spark),
+    pairs("card-facts", [
+      ["rows", count(stream.n_rows)], ["drifts", count(stream.n_drifts)],
+      ["model", stream.model === null ? "none yet" : String(stream.model)], ["label delay", delay]]),
+    stream.failure === null ? null : make("p", { class: "failure" }, stream.failure));
+  return { element, spark };
+};
+
+/** Lines of accuracy, asked for only where rows came since. */
+const sparkKeeper = (signal) => {
+  const known = new Map();
+  const draw = async ({ name, n_rows: n }, place) => {
+    const before = known.get(name);
+    const answer = before?.n === n ? before.answer : await ask(streamPath(name, "accuracy"), signal);
+    known.set(name, { n, answer });
+    place.replaceChildren(drawSparkline(answer));
+  };
+  return async (streams, places) => {
+    const left = streams.map((stream, k) => [stream, places[k]]);
+    places.forEach((place, k) => {
+      const before = known.get(streams[k].name);
+      if (before) place.replaceChildren(drawSparkline(before.answer));
+    });
+    const worker = async () => {
+      for (let next = left.shift(); next; next = left.shift()) await draw(...next);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  };
+};
+
+/** Shows the streams in a place until the signal. */
+export const showOverview = (place, app, signal) => {
+  const list = make("ul", { class: "cards" });
+  const words = make("p", { class: "note" });
+  const heading = make("h1", { tabindex: -1 }, "Streams");
+  place.replaceChildren(heading, words, list);
+  app.arrive(heading);
+  const drawSparks = sparkKeeper(signal);
+  let shown = "";
+
+  const refresh = () => app.watched(async () => {
+    const { streams } = await ask("/v1/streams", signal);
+    words.textContent = streams.length ? "" : "There is no stream yet; POST /v1/streams makes one.";
+    const now = JSON.stringify(streams);
+    if (now === shown) return;
+    shown = now;
+    const focused = document.activeElement?.closest(".cards a")?.getAttribute("href");
+    const cards = streams.map(card);
+    list.replaceChildren(...cards.map(({ element }) => element));
+    [...list.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
+    await drawSparks(streams, cards.map(({ spark }) => spark));
+  }, signal);
+
+  const again = paced(refresh, WAIT, signal);
+  const timer = setInterval(() => { if (!document.hidden) again(); }, WAIT);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  again();
+};

@@ -1,0 +1,120 @@
+// The page: who is there, which view is open, and what happens when something goes wrong.
+
+import { ask, Problem, token, whenLoggedOut } from "./api.js";
+import { closeDialogs } from "./dialogs.js";
+import { at, make } from "./elements.js";
+import { complain, stopComplaining } from "./notices.js";
+import { showOverview } from "./overview.js";
+import { showStream } from "./stream.js";
+import { hideTip } from "./tip.js";
+
+const RANKS = ["read", "write", "admin"];
+let me = null;
+let view = new AbortController();
+let hasMoved = false;
+
+const guarded = async (kind, work, signal) => {
+  try {
+    await work();
+    if (!signal.aborted) stopComplaining(kind);
+  } catch (error) {
+    if (signal.aborted) return;
+    if (!(error instanceof Problem)) throw error;
+    complain(error, kind);
+  }
+};
+
+/** What the views share. */
+const app = {
+  /** Whether the reader has a scope, or one that implies it. */
+  may: (scope) => RANKS.slice(RANKS.indexOf(scope)).some((name) => me.scopes.includes(name)),
+  /** Asks for what is shown; a problem is told, and gone with the next success. */
+  watched: (work, signal) => guarded("watched", work, signal),
+  /** Does what the reader wanted; a problem stays until the next try. */
+  tried: (work, signal) => guarded("tried", work, signal),
+  /** A view's heading gets the focus, except on the first view, which nobody came to by a link. */
+  arrive: (heading) => { if (hasMoved) heading.focus(); },
+};
+
+const openView = () => {
+  view.abort();
+  view = new AbortController();
+  closeDialogs();
+  hideTip();
+  stopComplaining();
+  return view.signal;
+};
+
+const logIn = async (value, problem) => {
+  if (!token.isPlain(value)) {
+    problem.textContent = "That is not a token: it has signs that no token has.";
+    return;
+  }
+  token.set(value);
+  await start();
+};
+
+const showLogIn = (words) => {
+  openView();
+  me = null;
+  document.title = "Log in · driftquilt";
+  at("log-out").hidden = true;
+  at("who").textContent = "";
+  const problem = make("p", { class: "failure", id: "log-in-problem", role: "alert" }, words);
+  const field = make("input", {
+    id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true,
+    "aria-describedby": "log-in-note log-in-problem",
+  });
+  at("main").replaceChildren(make("form", {
+    class: "log-in", onsubmit: (event) => { event.preventDefault(); logIn(field.value.trim(), problem); },
+  },
+  make("h1", {}, "Log in"),
+  make("label", { for: "token" }, "Token"), field,
+  make("button", { type: "submit", class: "strong" }, "Log in"), problem,
+  make("p", { class: "note", id: "log-in-note" },
+    "Whoever runs the service makes tokens with driftquilt token create. "
+    + "It is kept in this tab alone, until the tab is closed.")));
+  field.focus();
+};
+
+const route = () => {
+  if (me === null) return;
+  const signal = openView();
+  const found = /^#\/streams\/([a-z0-9][a-z0-9_-]*)$/.exec(location.hash);
+  const name = found?.[1];
+  document.title = name ? `${name} · driftquilt` : "driftquilt";
+  at("main").replaceChildren();
+  if (name) showStream(at("main"), name, app, signal);
+  else showOverview(at("main"), app, signal);
+};
+
+const start = async () => {
+  const held = token.get();
+  try {
+    me = await ask("/v1/me");
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    if (error.status === 401) return;
+    complain(error, "watched");
+    setTimeout(start, 3_000);
+    return;
+  }
+  stopComplaining();
+  at("who").textContent = me.name ?? "";
+  at("log-out").hidden = held === null;
+  route();
+};
+
+whenLoggedOut((problem) => {
+  const held = token.get() !== null;
+  token.forget();
+  showLogIn(held ? problem.message : "");
+});
+at("log-out").addEventListener("click", () => { token.forget(); showLogIn(""); });
+at("skip").addEventListener("click", (event) => { event.preventDefault(); at("main").focus(); });
+addEventListener("hashchange", () => {
+  hasMoved = true;
+  route();
+  window.scrollTo(0, 0);
+});
+start();

@@ -1,0 +1,125 @@
+"""What the service shows of a stream, made after every turn, so that nobody has to wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from driftquilt.inputs.frame import Frame
+from driftquilt.server.problems import Problem
+from driftquilt.server.sizes import expect_stream_size
+from driftquilt.stream.columns import LABEL
+from driftquilt.stream.events import DriftFound, Event
+from driftquilt.stream.learning import FrozenLearning
+from driftquilt.stream.runner import QuiltStream
+
+__all__ = ["About", "View", "look"]
+
+
+@dataclass(frozen=True)
+class About:
+    """What a stream was made with, beside what its store knows."""
+
+    name: str
+    created: str
+    schema: dict[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A stream at one moment: what answers, and what is told of it."""
+
+    answers: FrozenLearning
+    numbers: frozenset[str]  # names of columns
+    texts: frozenset[str]
+    status: dict[str, Any]
+    events: tuple[Event, ...] = field(repr=False)
+
+    def expect(self, frame: Frame, schema: dict[str, Any] | None) -> None:
+        """Refuse rows whose columns are of another kind, or of another feed."""
+        wrong = next((n for n in frame.names if n in self.texts), None)
+        if wrong is not None:
+            raise Problem(
+                "rows-invalid", f"the column {_short(wrong)} has held text so far, not numbers"
+            )
+        wrong = next((n for n in frame.texts if n in self.numbers), None)
+        if wrong is not None:
+            raise Problem(
+                "rows-invalid", f"the column {_short(wrong)} has held numbers so far, not text"
+            )
+        if LABEL in frame.names or LABEL in frame.texts:
+            raise Problem("rows-invalid", f"a column of a row cannot be called {LABEL!r}")
+        if schema is not None:
+            _expect_declared(frame, schema["columns"])
+        n_new = sum(name not in self.numbers for name in frame.names)
+        n_new += sum(name not in self.texts for name in frame.texts)
+        if n_new:
+            expect_stream_size(n_columns=len(self.numbers) + len(self.texts) + n_new)
+        known = self.numbers or self.texts
+        if known and self.numbers.isdisjoint(frame.names) and self.texts.isdisjoint(frame.texts):
+            raise Problem("rows-invalid", "the rows share no column with those learned so far")
+
+
+def look(stream: QuiltStream, previous: View | None, **extra: Any) -> View:
+    """The stream as it is now; on the thread that learns."""
+    columns = stream.columns
+    if previous is not None and len(columns) == len(previous.numbers) + len(previous.texts):
+        numbers, texts = previous.numbers, previous.texts  # a column never changes its kind
+    else:
+        numbers = frozenset(name for name, kind in columns.items() if kind == "number")
+        texts = frozenset(columns.keys() - numbers)
+    events = stream.events
+    drifts = [event.row for event in events if isinstance(event, DriftFound)]
+    status = {
+        "n_rows": stream.n_rows,
+        "n_current": stream.n_current,
+        "accuracy": round(stream.accuracy, 6) if stream.n_rows else None,
+        "classes": stream.classes,
+        "columns": columns,
+        "model": stream.model,
+        "models": stream.models,
+        "training": stream.training,
+        "rows_until_training": stream.n_until_training,
+        "n_segments": len(stream.store.segments),
+        "n_drifts": len(drifts),
+        "last_drift": drifts[-1] if drifts else None,
+        "last_event": events[-1].number if events else 0,
+        **_setup(stream),
+        **extra,
+    }
+    return View(stream.frozen(), numbers, texts, status, events)
+
+
+def _setup(stream: QuiltStream) -> dict[str, Any]:
+    """Detector, guard and settings; how many rows may wait is a setting of the service's."""
+    setup = stream.setup
+    settings = {name: value for name, value in setup["settings"].items() if name != "max_waiting"}
+    return {**setup, "settings": settings}
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= _LETTERS else f"{name[:_LETTERS]}...")
+
+
+def _expect_declared(frame: Frame, declared: dict[str, str]) -> None:
+    for name in frame.names:
+        if declared.get(name) != "number":
+            known = name in declared
+            raise Problem(
+                "rows-invalid",
+                f"the column {_short(name)} is declared as text" if known else _UNDECLARED,
+            )
+    for name in frame.texts:
+        if declared.get(name) != "text":
+            known = name in declared
+            raise Problem(
+                "rows-invalid",
+                f"the column {_short(name)} is declared as numbers" if known else _UNDECLARED,
+            )
+
+
+_LETTERS = 40  # of a name in a sentence
+_UNDECLARED = "there is a column that the stream's schema does not have"

@@ -1,0 +1,19 @@
+"""A service that bad requests are sent to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.server.attacked import Attacked
+from tests.server.running import Running
+
+
+@pytest.fixture(scope="session")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    """A service with a stream `s` that knows some rows, and a stream `declared` with a schema."""
+    with Running(tmp_path_factory.mktemp("attacked"), max_rows=1_000, rate=1e9) as running:
+        yield Attacked.with_streams(running)
+        running.end()
+        assert "Traceback" not in running.log

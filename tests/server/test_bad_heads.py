@@ -1,0 +1,103 @@
+"""Heads that are wrong, as no honest client would send them: over raw sockets."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.server.attacked import JSON, MARK, PREDICT, Attacked
+from tests.server.running import Running
+from tests.server.serving import send_raw
+
+BODY = f'{{"rows": [{{"age": 1, "city": "{MARK}"}}]}}'.encode()
+LENGTH = f"Content-Length: {len(BODY)}"
+
+
+def head(*lines: str, first: str = f"POST {PREDICT} HTTP/1.1", host: str = "127.0.0.1") -> bytes:
+    hosts = [f"Host: {host}"] if host else []
+    return "\r\n".join([first, *hosts, f"Content-Type: {JSON}", *lines, "", ""]).encode("latin-1")
+
+
+HEADS = {
+    "two hosts": (400, head("Host: localhost", LENGTH)),
+    "no host": (421, head(LENGTH, host="")),
+    "another host": (421, head(LENGTH, host="example.org")),
+    "a host that begins like ours": (421, head(LENGTH, host="127.0.0.1.example.org")),
+    "a host with a line of its own": (421, head(LENGTH, host="127.0.0.1:80@example.org")),
+    "another site's page": (403, head(LENGTH, "Origin: https://example.org")),
+    "a page without a site": (403, head(LENGTH, "Origin: null")),
+    "two lengths": (400, head(LENGTH, LENGTH)),
+    "two lengths that differ": (400, head(LENGTH, "Content-Length: 0")),
+    "two lengths in one": (400, head(f"Content-Length: {len(BODY)}, 0")),
+    "a negative length": (400, head("Content-Length: -1")),
+    "a length with a sign": (400, head(f"Content-Length: +{len(BODY)}")),
+    "a length in hexadecimal": (400, head("Content-Length: 0x20")),
+    "a length of 100 digits": (400, head(f"Content-Length: {'9' * 100}")),
+    "a length and chunks": (400, head(LENGTH, "Transfer-Encoding: chunked")),
+    "chunks and a length": (400, head("Transfer-Encoding: chunked", LENGTH)),
+    "unknown chunks": (400, head(f"Transfer-Encoding: {MARK}")),
+    "chunks of no size": (400, head("Transfer-Encoding: chunked") + b"zz\r\n"),
+    "chunks of a huge size": (400, head("Transfer-Encoding: chunked") + b"f" * 40 + b"\r\n"),
+    "200 headers": (431, head(*[f"X-{k}: {MARK}" for k in range(200)], LENGTH)),
+    "a header of 64 KB": (431, head(f"X-Long: {'x' * 65536}", LENGTH)),
+    "a header without an end": (431, head()[:-2] + b"X-Long: " + b"x" * (1 << 20)),
+    "a path without an end": (431, b"GET /" + b"x" * (1 << 20)),
+    "two types": (400, head("Content-Type: text/plain", LENGTH)),
+    "two tokens": (400, head("Authorization: Bearer a", "Authorization: Bearer b", LENGTH)),
+    "two keys": (400, head("Idempotency-Key: a", "Idempotency-Key: b", LENGTH)),
+    "a line break in a header": (400, head(f"X-Split: a\n {MARK}", LENGTH)),
+    "a null byte in a header": (400, head(f"X-Null: a\0{MARK}", LENGTH)),
+    "a blank before the colon": (400, head(f"X-Blank : {MARK}", LENGTH)),
+    "no name before the colon": (400, head(f": {MARK}", LENGTH)),
+    "a name that is none": (400, head(f"X({MARK}): a", LENGTH)),
+    "no HTTP": (400, f"{MARK}\r\n\r\n".encode()),
+    "an unknown method": (400, head(LENGTH, first=f"{MARK.upper()} / HTTP/1.1")),
+    "an unknown version": (400, head(LENGTH, first=f"POST {PREDICT} HTTP/9.9")),
+    "a path that is none": (400, head(LENGTH, first=f"POST {MARK} HTTP/1.1")),
+    "a null byte in the path": (400, head(LENGTH, first="POST /\0 HTTP/1.1")),
+    "a blank in the path": (400, head(LENGTH, first="POST /v1/ streams HTTP/1.1")),
+    "letters that are not ASCII in the path": (400, head(LENGTH, first="GET /é HTTP/1.1")),
+    "HTTP/2": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    "TLS": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32)),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_bad_head_is_refused(attacked: Attacked, name: str) -> None:
+    status, sent = HEADS[name]
+    attacked.expect_refusal(send_raw(attacked.running.port, sent + BODY), status)
+
+
+def test_chunks_are_read_like_any_body(attacked: Attacked) -> None:
+    sent = head("Transfer-Encoding: chunked") + b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    assert send_raw(attacked.running.port, sent).status == 200
+
+
+def test_a_web_socket_is_not_opened(attacked: Attacked) -> None:
+    key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    upgrade = head("Connection: Upgrade", "Upgrade: websocket", key, first="GET /v1/x HTTP/1.1")
+    attacked.expect_refusal(send_raw(attacked.running.port, upgrade), 404)
+
+
+def test_who_hangs_up_within_a_body_leaves_no_traceback(attacked: Attacked) -> None:
+    for n_bytes in (0, 1, 20):
+        with socket.create_connection(("127.0.0.1", attacked.running.port)) as connection:
+            connection.sendall(head(LENGTH) + BODY[:n_bytes])
+    time.sleep(0.2)
+    attacked.expect_alive()
+
+
+def test_a_head_that_takes_too_long_is_refused_and_silence_is_hung_up_on(tmp_path: Path) -> None:
+    with Running(tmp_path, body_seconds=0.5) as running:
+        slow = send_raw(running.port, head()[:-2])
+        assert slow.status == 408
+        assert b"urn:driftquilt:request-slow" in slow.body
+        assert send_raw(running.port).status == 0
+        body = send_raw(running.port, head(LENGTH, first="POST /v1/streams HTTP/1.1"), BODY[:5])
+        assert body.status == 408
+        assert b"urn:driftquilt:body-slow" in body.body
+        running.end()
+        assert "Traceback" not in running.log

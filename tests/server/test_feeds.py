@@ -1,0 +1,83 @@
+"""A broker feeds a stream of the service beside HTTP, and each message counts once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from driftquilt.server.served import open_store
+from tests.server.running import Running, wait_for
+from tests.sources.brokers import RedisBroker, running
+
+N_ROWS = 400
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[RedisBroker]:
+    with running("redis", tmp_path) as made:
+        yield made
+
+
+def bodies(numbers: range) -> list[bytes]:
+    return [
+        json.dumps({"row": {"number": n, "a": n % 7}, "label": n % 2}).encode() for n in numbers
+    ]
+
+
+def numbers_in(store: Path) -> list[float]:
+    with open_store(store / "streams" / "clicks") as opened:
+        tables = [*(opened.read(s.number) for s in opened.segments), opened.open_rows()]
+        return [float(n) for table in tables for n in table["number"].to_pylist()]
+
+
+def test_rows_of_a_broker_are_learned_once_though_the_service_is_killed(
+    broker: RedisBroker, tmp_path: Path
+) -> None:
+    broker.send(bodies(range(N_ROWS)))
+    with (
+        Running(tmp_path, feeds=json.dumps({"clicks": broker.url})) as service,
+        service.client() as client,
+    ):
+        client.create_stream("clicks", detector="never")
+        stream = client.stream("clicks")
+        wait_for(lambda: stream.status()["n_rows"] >= 100)
+        service.kill()
+        service.begin()
+        broker.send(bodies(range(N_ROWS, 2 * N_ROWS)))
+        wait_for(lambda: stream.status()["n_rows"] == 2 * N_ROWS)
+        feed = stream.status()["feed"]
+        assert feed["trouble"] is None
+        assert feed["n_refused"] == 0
+        service.end()
+    assert numbers_in(service.store) == [float(n) for n in range(2 * N_ROWS)]
+
+
+def test_answers_go_back_to_a_broker(broker: RedisBroker, tmp_path: Path) -> None:
+    back = broker.url.replace("stream=rows", "stream=answers")
+    feeds = {"feeds": json.dumps({"clicks": broker.url}), "answers": json.dumps({"clicks": back})}
+    broker.send([*bodies(range(50)), json.dumps({"id": "o-7", "row": {"a": 3}}).encode()])
+    with Running(tmp_path, **feeds) as service, service.client() as client:
+        client.create_stream("clicks")
+        with broker.client() as seen:
+            found = wait_for(lambda: seen.xrange("answers"))
+        answer = json.loads(found[0][1][b"body"])
+        assert answer["id"] == "o-7"
+        assert answer["prediction"] in (0, 1)
+
+
+def test_a_feed_that_cannot_go_on_says_why_and_the_password_stays_hidden(tmp_path: Path) -> None:
+    url = "redis://ops:rosebud-42@127.0.0.1:1/0?stream=rows"
+    with (
+        Running(tmp_path, feeds=json.dumps({"clicks": url})) as service,
+        service.client() as client,
+    ):
+        client.create_stream("clicks")
+        stream = client.stream("clicks")
+        trouble = wait_for(lambda: (stream.status()["feed"] or {}).get("trouble"))
+        assert "rosebud" not in trouble
+        stream.learn([{"a": 1.0}], ["yes"])  # others go on
+        service.end()
+        assert "rosebud" not in service.log

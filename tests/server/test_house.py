@@ -1,0 +1,77 @@
+"""Streams of one service do not get in each other's way, nor in that of those before them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.server.serving import InProcess, in_process
+
+ROWS = {"rows": [{"a": 1.0}]}
+
+
+def predict(service: InProcess, name: str) -> list[str]:
+    found = service.post(f"/v1/streams/{name}/predict", json=ROWS)
+    assert found.status_code == 200
+    return list(found.json()["ids"])
+
+
+def test_damaged_stream_is_told_of_and_the_others_are_served(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        for name in ("sound", "broken"):
+            assert service.post("/v1/streams", json={"name": name}).status_code == 201
+    manifest = next((tmp_path / "state" / "streams" / "broken" / "store").glob("*.sqlite*"))
+    manifest.write_bytes(b"no database" * 500)
+    with in_process(tmp_path) as service:
+        assert predict(service, "sound")
+        refused = service.get("/v1/streams/broken")
+        assert (refused.status_code, refused.json()["type"]) == (
+            503,
+            "urn:driftquilt:stream-damaged",
+        )
+        assert service.get("/v1/streams").json()["damaged"] == ["broken"]
+        assert service.post("/v1/streams", json={"name": "broken"}).status_code == 409
+        assert service.request("DELETE", "/v1/streams/broken").status_code == 204
+        assert service.post("/v1/streams", json={"name": "broken"}).status_code == 201
+
+
+def test_id_of_a_deleted_stream_is_not_one_of_its_successor(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        seen = []
+        for _ in range(2):
+            service.post("/v1/streams", json={"name": "s"})
+            seen += predict(service, "s")
+            assert service.request("DELETE", "/v1/streams/s").status_code == 204
+    assert len(set(seen)) == 2
+
+
+def test_predictions_before_the_first_row_have_no_label(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        service.post("/v1/streams", json={"name": "s"})
+        found = service.post("/v1/streams/s/predict", json={**ROWS, "keep": False}).json()
+    assert found == {
+        "ids": None, "labels": [None], "classes": [], "probabilities": [[]], "model": None,
+    }  # fmt: skip
+
+
+def test_stream_grows_to_a_bound_in_columns_and_classes(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        service.post("/v1/streams", json={"name": "s"})
+        wide = {"rows": [{f"c{n}": 1.0 for n in range(3_000)}], "labels": ["a"]}
+        assert service.post("/v1/streams/s/labels", json=wide).status_code == 200
+        wider = {"rows": [{f"c{n}": 1.0 for n in range(2_000, 4_001)}], "labels": ["a"]}
+        refused = service.post("/v1/streams/s/labels", json=wider)
+        assert (refused.status_code, refused.json()["detail"]) == (
+            422,
+            "a stream has at most 4000 columns",
+        )
+        many = {"rows": [{"c0": 1.0}] * 1_001, "labels": [f"class {n}" for n in range(1_001)]}
+        refused = service.post("/v1/streams/s/labels", json=many)
+        assert refused.json()["detail"] == "a stream has at most 1000 classes"
+
+
+def test_settings_are_numbers_that_json_can_tell_again(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        for part in ({"guard": {"min_rows": 10**22}}, {"settings": {"n_wait": 10**30}}):
+            refused = service.post("/v1/streams", json={"name": "s", **part})
+            assert refused.status_code == 422
+        assert service.get("/v1/streams").json() == {"streams": [], "damaged": []}

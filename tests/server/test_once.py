@@ -1,0 +1,55 @@
+"""A key is remembered with what was done under it, and the last thousand keys are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.server.once import MOST, Once
+from driftquilt.server.problems import Problem
+
+
+def test_a_key_that_nobody_used_is_not_known() -> None:
+    assert Once({}).find("key", "digest") is None
+
+
+def test_another_request_under_a_key_is_refused() -> None:
+    once = Once({})
+    once.note("key", "digest", 1, {"learned": 1})
+    with pytest.raises(Problem) as refused:
+        once.find("key", "another")
+    assert (refused.value.kind, refused.value.status) == ("key-reused", 422)
+
+
+def test_a_request_that_has_come_half_way_is_known_after_a_crash() -> None:
+    once, state = Once({}), dict[str, Any]()
+    state |= once.note("key", "digest", 3, None)
+    found = Once(state).find("key", "digest")
+    assert found is not None
+    assert (found.n_done, found.answer) == (3, None)
+    state |= once.note("key", "digest", 5, {"learned": 5})
+    found = Once(state).find("key", "digest")
+    assert found is not None
+    assert (found.n_done, found.answer) == (5, {"learned": 5})
+    assert len(state) == 1
+
+
+@given(st.lists(st.integers(0, MOST + 50), max_size=60), st.integers(0, 3 * MOST))
+def test_the_last_keys_are_known_and_no_others_with_or_without_a_crash(
+    again: list[int], n_before: int
+) -> None:
+    once, state, order = Once({}), dict[str, Any](), list[str]()
+    for number in [*range(n_before), *again]:
+        key = f"key {number}"
+        if once.find(key, "digest") is None:
+            order.append(key)
+        state |= once.note(key, "digest", number, {})
+    for known in (once, Once(state)):
+        assert list(known._entries) == order[-MOST:]
+        assert all(
+            known.find(key, "digest") is None for key in set(order[:-MOST]) - {*order[-MOST:]}
+        )
+    assert len(state) <= MOST

@@ -1,0 +1,435 @@
+"""A served stream, in this process: what it acknowledges is durable, whatever fails."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftquilt.server import served as served_module
+from driftquilt.server.bodies import JSON, read_labels_body, read_rows
+from driftquilt.server.house import House, NewStream
+from driftquilt.server.problems import Problem
+from driftquilt.server.served import Served
+from driftquilt.server.settings import ServeSettings
+from driftquilt.store.disk import DiskStore
+from driftquilt.stream.events import TrainingFailed
+from driftquilt.stream.training import Outcome, Trainer, Training, on_thread
+from driftquilt.stream.workers import Workers
+from tests.server.failing_disk import full_disk
+
+Test = Callable[[Path], Coroutine[Any, Any, None]]
+SMALL = {"n_wait": 20, "segment_rows": 30, "max_segments": 1000}
+
+
+def in_loop(test: Test) -> Callable[[Path], None]:
+    @wraps(test)
+    def run(tmp_path: Path) -> None:
+        asyncio.run(test(tmp_path))
+
+    return run
+
+
+class Trainings(Workers):
+    """Trainings that are run by something else."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        super().__init__(1)
+        self._trainer = trainer
+
+    def __call__(self, training: Training) -> Future[Outcome]:
+        return self._trainer(training)
+
+
+def never(_: Training) -> Future[Outcome]:
+    """A training that does not end."""
+    return Future()
+
+
+@asynccontextmanager
+async def house(folder: Path, trainer: Trainer = never, **settings: Any) -> AsyncIterator[House]:
+    """All streams of a folder."""
+    opened = House(ServeSettings(store=folder / "state", **settings))
+    opened._workers = Trainings(trainer)
+    opened.open(asyncio.get_running_loop())
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def make(opened: House, **settings: Any) -> Served:
+    return await opened.create(NewStream("s", settings={**SMALL, **settings}, random_state=0))
+
+
+def rows(*numbers: int) -> list[dict[str, float]]:
+    return [{"number": float(number), "b": float(number % 7)} for number in numbers]
+
+
+def labels(*numbers: int) -> list[str]:
+    return ["yes" if number % 3 else "no" for number in numbers]
+
+
+async def post(served: Served, body: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+    sent = json.dumps(body).encode()
+    digest = hashlib.sha256(sent).hexdigest()
+    return await served.learn(read_labels_body(sent, JSON, 10_000), key, digest)
+
+
+async def learn(served: Served, *numbers: int, key: str | None = None) -> dict[str, Any]:
+    return await post(served, {"rows": rows(*numbers), "labels": labels(*numbers)}, key)
+
+
+async def keep(served: Served, *numbers: int) -> list[str]:
+    sent = json.dumps({"rows": rows(*numbers)}).encode()
+    return await served.keep(sent, JSON, len(read_rows(sent, JSON, 10_000).frame))
+
+
+async def tell(served: Served, told: dict[str, str], key: str | None = None) -> dict[str, Any]:
+    pairs = [{"id": row_id, "label": label} for row_id, label in told.items()]
+    return await post(served, {"labels": pairs}, key)
+
+
+def stored(folder: Path) -> Counter[int]:
+    """How often each numbered row is in the store of the stream, which nobody has open."""
+    with DiskStore(folder / "state/streams/s/store") as store:
+        tables = [*(store.read(segment.number) for segment in store.segments), store.open_rows()]
+        filled = [table["number"].to_pylist() for table in tables if len(table)]
+        return Counter(int(number) for numbers in filled for number in numbers)
+
+
+async def refused(answer: Awaitable[Any]) -> str:
+    with pytest.raises(Problem) as problem:
+        await answer
+    return problem.value.kind
+
+
+@in_loop
+async def test_rows_with_labels_are_learned_in_order(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        told = await learn(served, *range(25))
+        assert told == {"learned": 25, "repeated": 0, "refused": [], "n_rows": 25}
+        assert (await learn(served, *range(25, 70)))["n_rows"] == 70
+        assert served.status()["n_rows"] == 70
+        assert served.status()["classes"] == ["no", "yes"]
+    assert stored(tmp_path) == Counter(range(70))
+
+
+@in_loop
+async def test_labels_may_come_late_out_of_order_and_twice(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        ids = await keep(served, *range(10))
+        more = await keep(served, 10)
+        assert served.status()["n_waiting"] == 11
+        told = await tell(served, {more[0]: "yes", ids[9]: "no", ids[0]: "no"})
+        assert (told["learned"], told["repeated"], told["n_rows"]) == (3, 0, 3)
+        told = await tell(served, {ids[0]: "no", ids[1]: "yes", "ffff-0": "yes"})
+        assert (told["learned"], told["repeated"], told["n_rows"]) == (1, 1, 4)
+        assert told["refused"] == [{"id": "ffff-0", "reason": "unknown"}]
+        assert await refused(tell(served, {"ffff-0": "yes"})) == "ids-unknown"
+        assert served.status()["label_delay"]["n"] == 4
+    assert stored(tmp_path) == Counter([10, 9, 0, 1])
+
+
+@in_loop
+async def test_an_id_twice_in_one_request_is_learned_once(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        (row_id,) = await keep(served, 5)
+        pair = {"id": row_id, "label": "yes"}
+        told = await post(served, {"labels": [pair, pair, {"id": f"0{row_id}", "label": "yes"}]})
+        assert (told["learned"], told["repeated"]) == (1, 1)
+        assert told["refused"] == [{"id": f"0{row_id}", "reason": "unknown"}]
+    assert stored(tmp_path) == Counter([5])
+
+
+@in_loop
+async def test_a_request_under_a_key_is_done_once_also_after_a_restart(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        (row_id,) = await keep(served, 100)
+        first = await learn(served, *range(5), key="a")
+        second = await tell(served, {row_id: "yes"}, key="b")
+        assert await learn(served, *range(5), key="a") == first | {"replayed": True}
+    async with house(tmp_path) as opened:
+        served = opened["s"]
+        assert await learn(served, *range(5), key="a") == first | {"replayed": True}
+        assert await tell(served, {row_id: "yes"}, key="b") == second | {"replayed": True}
+        assert await refused(learn(served, 7, key="a")) == "key-reused"
+        assert await refused(learn(served, 7, key="b")) == "key-reused"
+    assert stored(tmp_path) == Counter([*range(5), 100])
+
+
+@in_loop
+async def test_the_same_request_twice_at_once_is_done_once(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        told = await asyncio.gather(*(learn(served, *range(40), key="a") for _ in range(5)))
+        assert sorted("replayed" in answer for answer in told) == [False] + [True] * 4
+    assert stored(tmp_path) == Counter(range(40))
+
+
+@in_loop
+async def test_a_stream_made_under_a_key_knows_it_from_the_first_moment(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        await opened.create(NewStream("s"), "key", "digest")
+    async with house(tmp_path) as opened:
+        assert opened["s"].intake.once.find("key", "digest") is not None
+
+
+def crash_copies(folder: Path) -> list[Path]:
+    return sorted(folder.glob("crash*"))
+
+
+def copy_at_seals(folder: Path, served: Served) -> None:
+    """Keep what a crash right after each seal would find on the disk."""
+    store = served.stream.store
+    seal = store.seal
+
+    def seal_and_copy(*given: Any, **named: Any) -> Any:
+        sealed = seal(*given, **named)
+        copy(folder)
+        return sealed
+
+    store.seal = seal_and_copy  # type: ignore[method-assign]
+
+
+def copy_at_commits(folder: Path, served: Served) -> None:
+    """Keep what a crash right before or after each commit would find on the disk."""
+    manifest = served.stream.store._manifest  # type: ignore[attr-defined]
+    transaction = manifest.transaction
+
+    @contextmanager
+    def copied_transaction() -> Iterator[None]:
+        copy(folder)
+        with transaction():
+            yield
+        copy(folder)
+
+    manifest.transaction = copied_transaction
+
+
+def copy(folder: Path) -> None:
+    to = folder / f"crash{len(crash_copies(folder)):03}"
+    shutil.copytree(folder / "state", to / "state")
+
+
+@in_loop
+async def test_a_request_that_a_crash_has_cut_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        ids = await keep(served, *range(100, 140))
+        by_id = dict(zip(ids, labels(*range(100, 140)), strict=True))
+        copy_at_seals(tmp_path, served)
+        await learn(served, *range(70), key="rows")
+        await tell(served, by_id, key="ids")
+    copies = crash_copies(tmp_path)
+    assert len(copies) == 3  # two in the midst of the rows, one in the midst of the ids
+    for crashed in copies:
+        n_before = sum(stored(crashed).values())
+        assert 0 < n_before < 110
+        async with house(crashed) as opened:
+            served = opened["s"]
+            told = await learn(served, *range(70), key="rows")
+            assert told["learned"] == 70
+            told = await tell(served, by_id, key="ids")
+            assert (told["learned"], told["repeated"], told["n_rows"]) == (40, 0, 110)
+        assert stored(crashed) == Counter([*range(70), *range(100, 140)])
+
+
+@in_loop
+async def test_nothing_is_acknowledged_while_the_disk_is_full_and_all_after_it(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        ids = await keep(served, *range(200, 205))
+        await learn(served, *range(10))
+        with full_disk():
+            turns = [learn(served, n) for n in range(10, 15)]
+            failed = await asyncio.gather(*turns, return_exceptions=True)
+            assert {error.kind for error in failed} == {"stream-failed"}  # type: ignore[union-attr]
+            assert await refused(tell(served, {ids[0]: "no"})) == "stream-failed"
+            assert await refused(keep(served, 300)) == "stream-failed"
+            assert served.status()["failure"] is not None
+            assert served.view.answers.predict(read_rows(b'{"rows": [{"b": 1}]}', JSON, 1).frame)[
+                0
+            ].sum() == pytest.approx(1)
+        served._failed_at -= served_module._REOPEN_AFTER
+        assert (await learn(served, *range(20, 30)))["n_rows"] == 20
+        assert served.status()["failure"] is None
+        more = await keep(served, 205)
+        told = await tell(served, dict.fromkeys([*ids, *more], "yes"))
+        assert (told["learned"], told["repeated"]) == (6, 0)
+    assert stored(tmp_path) == Counter([*range(10), *range(20, 30), *range(200, 206)])
+
+
+@in_loop
+async def test_a_turn_in_which_one_request_fails_acknowledges_none_of_it(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        await learn(served, *range(5))
+
+        def fall() -> None:
+            raise OSError("the disk is on fire")
+
+        with served._lock:  # so that all three are of one turn
+            served._turning = True
+        works = [learn(served, 10), served.turn(fall), learn(served, 11)]
+        tasks = [asyncio.ensure_future(work) for work in works]
+        await asyncio.sleep(0)
+        served._loop.run_in_executor(served._threads, served._take_turns)
+        failed = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [error.kind for error in failed] == ["stream-failed"] * 3  # type: ignore[union-attr]
+        served._failed_at -= served_module._REOPEN_AFTER
+        assert (await learn(served, 12))["learned"] == 1
+    assert stored(tmp_path)[12] == 1
+    assert max(stored(tmp_path).values()) == 1
+
+
+@in_loop
+async def test_more_rows_than_may_wait_are_refused_until_there_is_room(tmp_path: Path) -> None:
+    async with house(tmp_path, max_backlog=50) as opened:
+        served = await make(opened)
+        turns = [learn(served, *range(at, at + 20)) for at in range(0, 100, 20)]
+        told = await asyncio.gather(*turns, return_exceptions=True)
+        kinds = [answer.kind if isinstance(answer, Problem) else "" for answer in told]
+        assert kinds == ["", "", "backlog-full", "backlog-full", "backlog-full"]
+        assert served.n_backlog == 0
+        assert (await learn(served, *range(200, 260)))["learned"] == 60
+    assert stored(tmp_path) == Counter([*range(40), *range(200, 260)])
+
+
+@in_loop
+async def test_closing_learns_and_keeps_all_that_was_taken(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        turns = [asyncio.ensure_future(learn(served, at)) for at in range(50)]
+        kept = [asyncio.ensure_future(keep(served, at)) for at in range(100, 150)]
+        await asyncio.sleep(0)
+        await served.close()
+        told = await asyncio.gather(*turns)
+        assert sum(answer["learned"] for answer in told) == 50
+        ids = [row_id for ids in await asyncio.gather(*kept) for row_id in ids]
+        assert await refused(learn(served, 1)) == "stopping"
+        assert await refused(keep(served, 1)) == "stopping"
+    async with house(tmp_path) as opened:
+        assert (await tell(opened["s"], dict.fromkeys(ids, "yes")))["learned"] == 50
+    assert stored(tmp_path) == Counter([*range(50), *range(100, 150)])
+
+
+@in_loop
+async def test_what_was_deleted_stays_so_and_its_name_is_free(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        await learn(served, *range(40))
+        await opened.delete("s")
+        assert await refused(keep(served, 1)) == "stopping"
+        again = await make(opened)
+        assert again.status()["n_rows"] == 0
+        assert [path.name for path in (tmp_path / "state/streams").iterdir()] == ["s"]
+
+
+async def trained(served: Served) -> None:
+    """Until a training that is under way has taken effect."""
+    await served.turn(served.stream.finish_training)
+    await served._collect()
+
+
+@in_loop
+async def test_a_training_that_fails_leaves_the_model_that_answers(tmp_path: Path) -> None:
+    fails = False
+
+    def trainer(training: Training) -> Future[Outcome]:
+        if not fails:
+            return on_thread(training)
+        future: Future[Outcome] = Future()
+        future.set_result(Outcome(len(training.tables[-1]), failure="the process was killed"))
+        return future
+
+    async with house(tmp_path, trainer) as opened:
+        served = await make(opened, segment_rows=1000)
+        await learn(served, *range(40))
+        await trained(served)
+        before = served.status()["model"]
+        assert before is not None
+        fails = True
+        await served.turn(served.adapt)
+        await learn(served, 40)
+        assert served.status()["model"] == before
+        assert any(isinstance(event, TrainingFailed) for event in served.view.events)
+
+
+@in_loop
+async def test_a_training_that_was_asked_for_begins_again_after_a_restart(tmp_path: Path) -> None:
+    begun: list[int] = []
+
+    def note(training: Training) -> Future[Outcome]:
+        begun.append(len(training.tables[-1]))
+        return never(training)
+
+    async with house(tmp_path, note) as opened:
+        served = await make(opened, n_wait=1000, segment_rows=5000)
+        await learn(served, *range(40))
+        assert begun == []
+        await served.turn(served.adapt)
+    async with house(tmp_path, note) as opened:
+        assert begun == [40, 40]
+    async with house(tmp_path, on_thread) as opened:
+        await trained(opened["s"])
+        await learn(opened["s"], 40)
+        assert opened["s"].status()["model"] == 1
+    async with house(tmp_path, note) as opened:
+        assert begun == [40, 40]
+
+
+@in_loop
+async def test_a_training_that_was_due_begins_again_after_a_restart(tmp_path: Path) -> None:
+    begun: list[int] = []
+
+    def note(training: Training) -> Future[Outcome]:
+        begun.append(len(training.tables[-1]))
+        return never(training)
+
+    async with house(tmp_path, note) as opened:
+        served = await make(opened, segment_rows=5000)
+        await learn(served, *range(25))
+        assert begun == [20]
+    async with house(tmp_path, note) as opened:
+        assert begun == [20, 25]
+
+
+@in_loop
+async def test_a_roll_back_and_its_key_become_durable_in_the_same_step(tmp_path: Path) -> None:
+    async with house(tmp_path, on_thread) as opened:
+        served = await make(opened, segment_rows=1000)
+        for at in range(0, 90, 30):
+            await learn(served, *range(at, at + 30))
+            await served.turn(served.adapt)
+            await trained(served)
+        first, last = served.stream.models[0], served.stream.models[-1]
+        assert served.stream.model == last > first
+        copy_at_commits(tmp_path, served)
+        roll_back = served.stream.roll_back
+        decide, carry_out = lambda: {"model": first}, lambda told: roll_back(told["model"])
+        await served.turn(lambda: served.intake.do_once("key", "digest", decide, carry_out))
+    found = []
+    for crashed in crash_copies(tmp_path):
+        async with house(crashed) as opened:
+            known = opened["s"].intake.once.find("key", "digest")
+            found.append((opened["s"].stream.model, known is not None))
+    assert found[0] == (last, False)
+    assert found[-1] == (first, True)
+    assert {*found} == {found[0], found[-1]}

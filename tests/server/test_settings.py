@@ -1,0 +1,96 @@
+"""Settings of the service: whose word counts, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from driftquilt.errors import InputError
+from driftquilt.server.setting_words import WORDS
+from driftquilt.server.settings import ServeSettings
+
+
+def test_flags_come_before_the_environment_before_the_file_before_the_defaults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "serve.toml"
+    config.write_text('port = 1\nmax_rows = 1\nmax_streams = 1\nstore = "kept"\n')
+    monkeypatch.setenv("DRIFTQUILT_SERVE_PORT", "2")
+    monkeypatch.setenv("DRIFTQUILT_SERVE_MAX_ROWS", "2")
+    settings = ServeSettings(config, port=3)
+    assert (settings.port, settings.max_rows, settings.max_streams) == (3, 2, 1)
+    assert (settings.store, settings.max_waiting) == (Path("kept"), 100_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("port", "http", "port should be a valid integer"),
+        ("port", -1, "port should be greater than or equal to 0"),
+        ("host", "", "host should have at least 1 character"),
+        ("max_rows", 0, "max_rows should be greater than or equal to 1"),
+        ("rate", "nan", "rate should be a finite number"),
+        ("drain_seconds", 0, "drain_seconds should be greater than 0"),
+        ("log_format", "xml", "log_format should be 'json' or 'text'"),
+        ("log_level", "loud", "log_level should be 'debug', 'info', 'warning' or 'error'"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_name_what_it_takes_and_where_to_set_it(
+    name: str, value: Any, told: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        ServeSettings(**{name: value})
+    assert str(caught.value).startswith(told)
+    assert f"but got {value!r}" in str(caught.value)
+    assert f"DRIFTQUILT_SERVE_{name.upper()}" in str(caught.value)
+
+
+def test_a_wrong_value_in_the_environment_is_told_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRIFTQUILT_SERVE_MAX_BODY_BYTES", "8MiB")
+    with pytest.raises(InputError, match=r"max_body_bytes should be a valid integer.*'8MiB'"):
+        ServeSettings()
+
+
+def test_a_name_in_the_file_that_is_no_setting_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "serve.toml"
+    config.write_text("prot = 1\n")
+    with pytest.raises(InputError, match=r"no setting 'prot' in .*serve.toml; there are store, "):
+        ServeSettings(config)
+
+
+@pytest.mark.parametrize("content", [None, b"port = ", b"\xff"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+    config = tmp_path / "serve.toml"
+    if content is not None:
+        config.write_bytes(content)
+    with pytest.raises(InputError, match=r"cannot read the settings in .*serve.toml: "):
+        ServeSettings(config)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("[::1]", True), ("localhost", True),
+     ("0.0.0.0", False), ("::", False), ("10.0.0.7", False), ("example.org", False)],  # noqa: S104
+)  # fmt: skip
+def test_only_addresses_of_this_machine_are_loopback(host: str, is_loopback: bool) -> None:
+    assert ServeSettings(host=host).is_loopback is is_loopback
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        ServeSettings().port = 1
+
+
+@pytest.mark.parametrize("name", ServeSettings.model_fields)
+def test_every_setting_is_told_of_with_its_default(name: str) -> None:
+    default = ServeSettings.model_fields[name].default
+    told = f"{default:,.0f}" if isinstance(default, float) else str(default)
+    told = f"{default:,}" if isinstance(default, int) and name != "port" else told
+    assert f"({told if default != {} else 'none'})" in WORDS[name]
+
+
+def test_words_are_of_settings_only() -> None:
+    assert list(WORDS) == list(ServeSettings.model_fields)
