@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -68,8 +69,9 @@ def test_a_folder_that_cannot_be_made_is_one_line_and_no_traceback(tmp_path: Pat
     assert len(outcome.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["select", "run", "predict", "report", "demo", "datasets",
-                                     "reproduce", "bench"])  # fmt: skip
+@pytest.mark.parametrize("command", ["select", "run", "predict", "export", "report", "demo",
+                                     "datasets", "reproduce", "bench", "serve",
+                                     "token"])  # fmt: skip
 def test_every_command_has_an_example_and_speaks_json(command: str, tmp_path: Path) -> None:
     text = run(command, "--help", cwd=tmp_path).stdout
     assert f"Example: driftquilt {command}" in " ".join(text.split())
@@ -101,7 +103,7 @@ def test_a_reader_who_goes_away_is_no_traceback(tmp_path: Path) -> None:
         ["/bin/bash", "-c", f"set -o pipefail; {script}"], cwd=tmp_path, capture_output=True,
         text=True, check=False,
     )  # fmt: skip
-    assert ended.stdout.splitlines() == ['"prediction","p(0)","p(1)"']
+    assert ended.stdout.splitlines() == ['"row","prediction","p(0)","p(1)"']
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     assert "BrokenPipe" not in ended.stderr
@@ -122,5 +124,49 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
             told += child.stderr.read(1)
         child.send_signal(signal.SIGINT)
         assert child.wait(60) == 130
-        assert b"Traceback" not in child.stderr.read()
+        rest = child.stderr.read()
+        assert b"Traceback" not in rest
+        assert rest.splitlines()[-1].endswith(b"driftquilt: stopped")
     assert not (tmp_path / "select-out").exists()
+
+
+@pytest.mark.parametrize("asked", [["demo"], ["bench", "--only", "kernels", "--repeats", "99"]])
+def test_every_command_says_in_one_line_that_it_was_stopped(
+    asked: list[str], tmp_path: Path
+) -> None:
+    code = "from driftquilt.cli.app import main; print(flush=True); main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *asked], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:  # fmt: skip
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert told == b"driftquilt: stopped\n"
+
+
+def test_a_full_disk_under_standard_output_is_one_line(tmp_path: Path) -> None:
+    code = "from driftquilt.cli.app import main; main()"
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-c", code, "datasets", "--json"], cwd=tmp_path, stdout=full,
+            stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("driftquilt: cannot read or write: the disk is full; free some")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("asked", [["demo", "--out", "/proc/x"], ["demo", "--out", "taken/x"]])
+def test_a_folder_that_cannot_be_is_named_with_what_is_wrong(
+    asked: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("mine")
+    outcome = run(*asked, cwd=tmp_path)
+    assert outcome.returncode == 1
+    (line,) = outcome.stderr.splitlines()
+    assert line.startswith(f"driftquilt: cannot read or write: {asked[-1]}: ")
+    assert "Errno" not in line

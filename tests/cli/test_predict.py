@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -31,7 +32,8 @@ def test_answers_are_those_of_the_loaded_model_on_the_screen_and_in_files(
     assert shown.code == 0, shown.stderr
     lines = list(csv.DictReader(shown.stdout.splitlines()))
     assert [int(line["prediction"]) for line in lines] == expected.tolist()
-    assert list(lines[0]) == ["prediction", "p(0)", "p(1)"]
+    assert list(lines[0]) == ["row", "prediction", "p(0)", "p(1)"]
+    assert [int(line["row"]) for line in lines] == list(range(len(expected)))
     told = drive("predict", model, "sine.csv", "--out", "answers.parquet", "--json").document()
     assert told["n_rows"] == len(expected)
     assert pq.read_table("answers.parquet")["prediction"].to_pylist() == expected.tolist()
@@ -43,6 +45,82 @@ def test_with_a_label_it_says_how_many_are_right(drive: Drive, model: str) -> No
     answers = [row["prediction"] for row in told["predictions"]]
     assert told["n_right"] == sum(a == t for a, t in zip(answers, truth, strict=True))
     assert told["n_labelled"] == len(truth)
+
+
+def test_columns_of_the_data_are_carried_along_after_the_number_of_the_row(
+    drive: Drive, model: str
+) -> None:
+    asked = ["predict", model, "sine.csv", "--keep", "segment", "--keep", "label"]
+    table = pyarrow.csv.read_csv("sine.csv")
+    shown = list(csv.DictReader(drive(*asked).stdout.splitlines()))
+    assert list(shown[0]) == ["row", "segment", "label", "prediction", "p(0)", "p(1)"]
+    assert [line["segment"] for line in shown] == table["segment"].to_pylist()
+    told = drive(*asked, "--label", "label", "--json").document()["predictions"]
+    assert [(line["row"], line["label"]) for line in told] == list(
+        enumerate(table["label"].to_pylist())
+    )
+    assert drive(*asked, "--keep", "label", "--out", "answers.parquet").code == 0
+    assert pq.read_table("answers.parquet")["segment"].to_pylist() == table["segment"].to_pylist()
+
+
+def test_rows_of_several_blocks_and_files_are_numbered_on(
+    drive: Drive, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("driftquilt.cli.predict._ROWS", 50)
+    Path("more.csv").write_bytes(Path("sine.csv").read_bytes())
+    told = drive("predict", model, "sine.csv", "more.csv", "--keep", "segment", "--json").document()
+    assert [line["row"] for line in told["predictions"]] == list(range(720))
+    segments = pyarrow.csv.read_csv("sine.csv")["segment"].to_pylist()
+    assert [line["segment"] for line in told["predictions"]] == segments * 2
+
+
+def test_what_cannot_be_kept_is_refused_in_one_line(drive: Drive, model: str) -> None:
+    table = pyarrow.csv.read_csv("sine.csv")
+    numbers = pa.array(range(table.num_rows))
+    tags = pa.array([[1]] * table.num_rows)
+    pq.write_table(table.append_column("row", numbers).append_column("tags", tags), "a.parquet")
+    said = {
+        "segmnet": "no column 'segmnet'; did you mean 'segment'?",
+        "prediction": "no column 'prediction'; there are",
+        "row": "column 'row' cannot be kept: the answers have a column of that name",
+        "tags": "column 'tags' cannot be kept: it holds list<",
+    }
+    for column, words in said.items():
+        outcome = drive("predict", model, "a.parquet", "--keep", column)
+        assert outcome.code == 1
+        assert outcome.stdout == ""
+        assert outcome.stderr.startswith(f"driftquilt: {words}")
+        assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_a_column_that_the_model_predicts_from_is_no_label(drive: Drive, model: str) -> None:
+    outcome = drive("predict", model, "sine.csv", "--label", "x0")
+    assert outcome.code == 1
+    assert "'x0' is a column that the model predicts from, not the answer" in outcome.stderr
+
+
+def test_a_decimal_comma_is_noted_and_can_be_told(drive: Drive, model: str) -> None:
+    text = Path("sine.csv").read_text().replace(",", ";").replace(".", ",")
+    Path("europe.csv").write_text(text, encoding="utf-16")
+    asked = ["predict", model, "europe.csv", "--encoding", "utf-16", "--delimiter", ";"]
+    outcome = drive(*asked)
+    assert outcome.code == 1
+    assert "Note: europe.csv: column 'x0' is read as text, but looks like" in outcome.stderr
+    read = drive(*asked, "--decimal", ",")
+    assert read.code == 0, read.stderr
+    assert read.stdout == drive("predict", model, "sine.csv").stdout
+    assert read.stderr == ""
+
+
+@pytest.mark.parametrize("place", ["/proc/x.csv", "nowhere/x.csv", "sine.csv/x.csv"])
+def test_a_place_that_takes_no_file_is_one_line_without_a_draft(
+    place: str, drive: Drive, model: str
+) -> None:
+    outcome = drive("predict", model, "sine.csv", "--out", place)
+    assert outcome.code == 1
+    (line,) = outcome.stderr.splitlines()
+    assert place in line
+    assert ".tmp" not in line
 
 
 def test_a_file_without_the_models_columns_is_refused(
@@ -60,3 +138,8 @@ def test_what_is_no_model_is_refused(drive: Drive, tmp_path: Path) -> None:
     outcome = drive("predict", data, data)
     assert outcome.code == 1
     assert "sine.csv" in outcome.stderr
+    folder = drive("predict", str(tmp_path), data)
+    assert folder.code == 1
+    assert (
+        folder.stderr == f"driftquilt: {tmp_path} is a folder; name a model file; it holds none\n"
+    )

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta
 from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pytest
 
 from tests.cli.conftest import Drive
 from tests.small_streams import write_sine
@@ -81,6 +89,135 @@ def test_a_store_that_is_not_ours_is_refused_and_unharmed(drive: Drive, tmp_path
     assert outcome.code == 1
     assert "mine" in outcome.stderr
     assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
+
+
+def test_by_time_a_shuffled_file_is_replayed_as_the_ordered_one(
+    drive: Drive, tmp_path: Path
+) -> None:
+    table = timed(tmp_path, 2, 400)
+    pacsv.write_csv(table, "ordered.csv")
+    pacsv.write_csv(shuffled(table), "shuffled.csv")
+    asked = ["--time", "when", "--no-baselines", "--json"]
+    told = drive(*ask("ordered.csv", "ordered"), *asked)
+    again = drive(*ask("shuffled.csv", "sorted"), *asked)
+    assert told.document() | {"files": None} == again.document() | {"files": None}
+    assert events("ordered")[1:] == events("sorted")[1:]
+    assert "have been sorted" not in told.stderr
+    assert "Note: the rows were not in order of 'when' and have been sorted" in again.stderr
+
+
+def test_by_time_a_store_goes_on_if_the_new_rows_are_later(drive: Drive, tmp_path: Path) -> None:
+    table = timed(tmp_path, 2, 400)
+    on_time = table.filter(pc.field("when") != table["when"][100])
+    pacsv.write_csv(on_time.slice(0, 500), "begun.csv")
+    pacsv.write_csv(table, "late.csv")
+    pacsv.write_csv(shuffled(on_time), "grown.csv")
+    asked = ["--time", "when", "--no-baselines", "--store", "state"]
+    assert drive(*ask("begun.csv", "out"), *asked).code == 0
+    late = drive(*ask("late.csv", "out"), *asked)
+    assert late.code == 1
+    assert "row 500 of the stream is another than the one learned" in late.stderr
+    grown = drive(*ask("grown.csv", "out"), *asked, "--json").document()
+    assert grown["n_rows"] == 799
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["--label", "labl"], "no column 'labl'; did you mean 'label'?"),
+        (["--label", "x0"], "the label 'x0' holds numbers"),
+        (["--label", "label", "--detector", "every_rows"], "--detector every_rows needs settings"),
+    ],
+)
+def test_a_replay_that_is_refused_leaves_no_folder_behind(
+    drive: Drive, tmp_path: Path, asked: list[str], message: str
+) -> None:
+    outcome = drive("run", write_sine(tmp_path / "sine.csv", 2, 100), *asked, "--out", "out")
+    assert outcome.code == 1
+    assert message in outcome.stderr
+    assert not Path("out").exists()
+
+
+def test_a_time_that_is_no_time_is_refused(drive: Drive, tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv", 2, 100)
+    outcome = drive(*ask(data, "out"), "--time", "label")
+    assert outcome.code == 1
+    assert "'label' is the label; --time takes another column" in outcome.stderr
+    outcome = drive(*ask(data, "out"), "--time", "segment")
+    assert "'segment' holds string, neither dates nor timestamps nor numbers" in outcome.stderr
+
+
+def test_off_a_terminal_drifts_and_progress_are_lines_on_standard_error(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("driftquilt.cli.live._EVERY", 0.0)
+    data = write_sine(tmp_path / "sine.csv", 2, 400)
+    outcome = drive(*ask(data, "out"), "--json")
+    assert outcome.document()["n_rows"] == 800
+    lines = outcome.stderr.splitlines()
+    assert any(re.fullmatch(r"row 4\d\d: drift found", line) for line in lines)
+    assert sum(line.startswith("600 of 800 rows, ") for line in lines) == 1
+    assert any(line.startswith("Training what to compare with: ") for line in lines)
+
+
+def test_other_data_for_a_store_is_refused_with_what_differs_and_nothing_before(
+    drive: Drive, tmp_path: Path
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 2, 200)
+    other = write_sine(tmp_path / "other.csv", 2, 100)
+    asked = ["--store", "state", "--no-baselines"]
+    assert drive(*ask(data, "out"), *asked).code == 0
+    table = pacsv.read_csv(other)
+    pacsv.write_csv(table.rename_columns(["size", *table.column_names[1:]]), "other.csv")
+    outcome = drive(*ask("other.csv", "out"), *asked)
+    assert outcome.code == 1
+    (line,) = outcome.stderr.splitlines()
+    assert "sine.csv' (400 rows), and this is 'other.csv' (200 rows)" in line
+    assert "Columns gone: 'x0'; columns new: 'size'" in line
+    assert "Going on" not in line
+
+
+def test_columns_that_tell_the_segments_found_are_noted_until_they_are_dropped(
+    drive: Drive, tmp_path: Path
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 2, 600)
+    asked = ["run", data, "--label", "label", "--detector", "hddm_a", "--no-baselines", "--json"]
+    told = drive(*asked, "--out", "with")
+    assert told.document()["n_drifts"] == 1
+    assert "Note: column 'segment' tells the segment" in told.stderr
+    assert "with --drop segment\n" in told.stderr
+    assert "tells the segment" not in drive(*asked, "--drop", "segment", "--out", "no").stderr
+
+
+def test_settings_typed_for_a_stream_that_has_others_are_said_to_stay(
+    drive: Drive, tmp_path: Path
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 2, 200)
+    asked = ["run", data, "--label", "label", "--drop", "segment", "--store", "state",
+             "--no-baselines"]  # fmt: skip
+    assert drive(*asked, "--detector", "hddm_a", "--n-wait", "50").code == 0
+    again = drive(*asked)
+    assert "set up as it was: --detector hddm_a, --n-wait 50, --seed 0" in again.stderr
+    assert "Note" not in again.stderr
+    changed = drive(*asked, "--detector", "adwin", "--n-wait", "50")
+    (note,) = [line for line in changed.stderr.splitlines() if line.startswith("Note")]
+    assert "so --detector stays hddm_a; for adwin begin a new one" in note
+    assert drive(*asked[:-1], "--detector", "adwin").code == 0
+    page = Path("run-out/report.html").read_text()  # tells what was typed, and what holds
+    assert "--detector adwin  # Going on with the stream" in page
+    assert "set up as it was: --detector hddm_a" in page
+
+
+def timed(folder: Path, n_segments: int, n_rows: int) -> pa.Table:
+    """A sine stream with an hour for each row."""
+    table = pacsv.read_csv(write_sine(folder / "sine.csv", n_segments, n_rows))
+    begin = datetime(2024, 3, 5)
+    hours = [begin + timedelta(hours=number) for number in range(table.num_rows)]
+    return table.append_column("when", [hours])
+
+
+def shuffled(table: pa.Table) -> pa.Table:
+    return table.take(Random(0).sample(range(table.num_rows), table.num_rows))  # noqa: S311
 
 
 def wait_for(path: Path, words: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -56,6 +58,63 @@ def test_time_spans_cut_a_file_that_need_not_be_sorted(drive: Drive, tmp_path: P
     assert any("sorted" in note for note in told["warnings"])
 
 
+def test_a_column_that_tells_the_segment_is_told_everywhere(drive: Drive, tmp_path: Path) -> None:
+    data = Path(write_sine(tmp_path / "sine.csv"))
+    head, *lines = data.read_text().splitlines()
+    numbered = [f"id,{head}", *(f"{k},{line}" for k, line in enumerate(lines))]
+    data.write_text("\n".join(numbered) + "\n")
+    asked = ["select", str(data), "--label", "label", "--segment-by", "segment"]
+    advice = "leave it out with --drop id"
+    printed = " ".join(drive(*asked).stdout.split())
+    assert "Note: column 'id' tells the segment: hardly a value is in two" in printed
+    assert advice in printed
+    told = drive(*asked, "--json").document()
+    assert told["warnings"][0].endswith(advice)
+    assert advice in Path("select-out/report.html").read_text()
+    told = drive(*asked, "--drop", "id", "--json").document()
+    assert told["warnings"] == []
+
+
+def test_the_table_says_which_bound_and_which_scores_it_shows(drive: Drive, tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv")
+    asked = ["select", data, "--label", "label", "--segment-by", "segment"]
+    bound = drive(*asked, "--json").document()["disparity_max"]
+    printed = " ".join(drive(*asked).stdout.split())
+    assert "medians over epochs" in printed
+    assert f"below {bound:.2f} (the bound)" in printed
+    model = QuiltClassifier.load("select-out/model.safetensors")
+    assert model.disparity_max_ == bound
+    report = Path("select-out/report.html").read_text()
+    assert f"the bound is {bound:.3f}" in report
+    assert f"bound {bound:.2f}," in model.selection_.explain()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["--segment-by", "month"], "the values of the column 'month'"),
+        (["--time", "since", "--every", "1mo"], "spans of 1mo of the column 'since'"),
+        (["--detector", "hddm_a"], "the rows from drift to drift, as hddm_a finds them"),
+    ],
+)
+def test_the_report_says_what_the_segments_are(
+    drive: Drive, tmp_path: Path, asked: list[str], words: str
+) -> None:
+    data = tmp_path / "shop.csv"
+    if "--detector" in asked:
+        write_sine(data, 3, 1500)
+        asked = [*asked, "--label", "label", "--drop", "segment"]
+    else:
+        write_shop(data)
+        asked = [*asked, "--label", "bought"]
+    assert drive("select", str(data), *asked, "--json").document()["cut"] == words
+    page = html.unescape(Path("select-out/report.html").read_text())
+    text = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert f"Segments are {words}." in text
+    if "--detector" not in asked:
+        assert not re.search(r"\bdrifts?\b", re.sub(r"<[^>]*>", "", text))
+
+
 def test_without_a_column_a_detector_cuts(drive: Drive, tmp_path: Path) -> None:
     data = write_sine(tmp_path / "sine.csv", 4, 1500)
     asked = ["--label", "label", "--drop", "segment", "--detector", "hddm_a"]
@@ -82,6 +141,8 @@ def test_rows_may_come_through_a_pipe(drive: Drive, tmp_path: Path) -> None:
         (["--label", "label", "--time", "x0", "--every", "1d"], "neither dates nor timestamps"),
         (["--label", "label", "--segment-by", "segment", "--current", "month 9"], "month 9"),
         (["--label", "label", "--detector", "adwine"], "adwine"),
+        (["--label", "label", "--detector", "known"], "only Python can give; here, name one of"),
+        (["--label", "label", "--segment-by", "segment", "--holdout", "0.99"], "holdout is 0.99"),
         (["--label", "label", "--segment-by", "segment", "--drop", "x9"], "no column 'x9'"),
     ],
 )

@@ -11,27 +11,61 @@ Results go to standard output, progress and errors to standard error.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from driftquilt import __version__
 from driftquilt.cli.bench import bench
 from driftquilt.cli.datasets import datasets
 from driftquilt.cli.demo import demo
+from driftquilt.cli.export import export
 from driftquilt.cli.predict import predict
 from driftquilt.cli.report import report
 from driftquilt.cli.reproduce import reproduce
 from driftquilt.cli.run import run
 from driftquilt.cli.select import select
+from driftquilt.cli.serve import serve
+from driftquilt.cli.token import token
 from driftquilt.errors import DriftquiltError
+from driftquilt.file_errors import why
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-for command in (select, run, predict, report, demo, datasets, reproduce, bench):
+_STOPPED = 130
+
+
+class _Commands(TyperGroup):
+    """Commands that Ctrl-C ends with one line; a note on it says what a command has to add."""
+
+    def make_context(self, *given: Any, **named: Any) -> Any:
+        with _stopping():
+            return super().make_context(*given, **named)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _stopping():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _stopping() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        told = "; ".join(["stopped", *getattr(stop, "__notes__", [])])
+        typer.echo(f"driftquilt: {told}", err=True)
+        raise typer.Exit(_STOPPED) from stop
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+for command in (
+    select, run, predict, export, report, demo, datasets, reproduce, bench, serve, token,
+):  # fmt: skip
     app.command()(command)
 
 
@@ -43,12 +77,22 @@ def main() -> None:
         finally:
             sys.stdout.flush()  # here, where a reader who has gone away can still be dealt with
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()
         sys.exit(1)
     except DriftquiltError as error:
         _fail(str(error))
     except OSError as error:
-        _fail(f"cannot read or write: {error}")
+        _let_go_of_output()
+        where = "" if error.filename is None else f"{error.filename}: "
+        _fail(f"cannot read or write: {where}{why(error)}")
+
+
+def _let_go_of_output() -> None:
+    """What standard output cannot take goes nowhere, so that it does not fail again at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str) -> None:

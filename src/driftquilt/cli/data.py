@@ -1,4 +1,7 @@
-"""DATA on the command line: files, globs or a pipe, opened with a progress bar."""
+"""DATA on the command line: files, globs or a pipe, opened with a progress bar.
+
+How text files are written is told by the same three options in every command that reads DATA.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
     from driftquilt.sources.files import Data
+    from driftquilt.sources.text_form import TextForm
 
-__all__ = ["DataFiles", "reading"]
+__all__ = ["DataFiles", "Decimal", "Delimiter", "Encoding", "reading", "tell_notes", "text_form"]
 
 DataFiles: TypeAlias = Annotated[
     list[str],
@@ -23,10 +27,35 @@ DataFiles: TypeAlias = Annotated[
         help="CSV, Parquet, Arrow or JSON lines: paths, globs, or - for standard input.",
     ),
 ]
+Delimiter: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="What stands between fields of a CSV file; default: found from its header."),
+]
+Decimal: TypeAlias = Annotated[
+    str, typer.Option(help="The decimal mark of numbers in a CSV file: . or ,")
+]
+Encoding: TypeAlias = Annotated[
+    str, typer.Option(help="Of text files, such as latin-1, cp1252 or utf-16.")
+]
+
+
+def text_form(delimiter: str | None, decimal: str, encoding: str) -> TextForm:
+    """The three options as one value."""
+    from driftquilt.sources.text_form import TextForm  # noqa: PLC0415
+
+    return TextForm(delimiter, decimal, encoding)
+
+
+def tell_notes(data: Data) -> None:
+    """What the reader noted, on standard error."""
+    for note in data.notes:
+        typer.echo(f"Note: {note}", err=True)
 
 
 @contextmanager
-def reading(paths: Sequence[str], needed: Sequence[str | None] = ()) -> Iterator[Data]:
+def reading(
+    paths: Sequence[str], form: TextForm, needed: Sequence[str | None] = ()
+) -> Iterator[Data]:
     """The table, checked to have the columns needed."""
     from driftquilt.sources.files import open_data  # noqa: PLC0415
     from driftquilt.sources.names import suggest  # noqa: PLC0415
@@ -38,7 +67,7 @@ def reading(paths: Sequence[str], needed: Sequence[str | None] = ()) -> Iterator
             def watch(done: int, total: int) -> None:
                 bar.update(task, completed=done, total=total or None)
 
-            data = stack.enter_context(open_data(paths, watch))
+            data = stack.enter_context(open_data(paths, watch, form))
         names = data.table.column_names
         for name in needed:
             if name is not None and name not in names:

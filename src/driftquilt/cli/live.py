@@ -1,35 +1,68 @@
-"""A running stream on the terminal: how fast, how good, and the quilt so far."""
+"""A running stream as it is watched: how fast, how good, and the quilt so far.
+
+A terminal shows all of it, and again and again; a file or a pipe gets a line now and then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from driftquilt.stream.events import Event, ModelTrained
+from driftquilt.counted import counted
+from driftquilt.stream.events import DriftFound, Event, ModelTrained
 
 if TYPE_CHECKING:
     from driftquilt.decision.replay import Progress
+    from driftquilt.stream.runner import QuiltStream
 
-__all__ = ["quilt_lines", "view"]
+__all__ = ["Pace", "quilt_lines", "tell_plainly", "view"]
 
 _SHADES = "·░▒▓█"
 _MOST_LINES, _MOST_PATCHES = 12, 60
+_EVERY = 10.0  # seconds from one plain line to the next
+
+
+class Pace:
+    """Says when it is time for another plain line."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._last = clock, clock()
+
+    def due(self) -> bool:
+        """Whether so many seconds have passed since it last was."""
+        now = self._clock()
+        is_due = now - self._last >= _EVERY
+        self._last = now if is_due else self._last
+        return is_due
+
+
+def tell_plainly(
+    steps: Iterable[Progress], stream: QuiltStream, tell: Callable[[str], None], pace: Pace
+) -> None:
+    """Go through a replay, with a line for each new drift and now and then how far it is."""
+    told = stream.n_rows
+    for progress in steps:
+        for event in stream.events:
+            if isinstance(event, DriftFound) and event.row > told:
+                tell(str(event))
+        told = stream.n_rows
+        if pace.due():
+            tell(_headline(progress))
 
 
 def view(progress: Progress, events: Sequence[Event]) -> RenderableType:
     """What to show after some more rows."""
     seen = progress.rows + progress.skipped
-    head = (
-        f"{seen:,} of {progress.n_rows:,} rows, {progress.rows_per_second:,.0f} a second, "
-        f"accuracy of late {progress.accuracy:.3f}, {progress.n_drifts} drifts"
-    )
     bar = ProgressBar(total=progress.n_rows, completed=seen, width=60)
     quilt = "\n".join(quilt_lines(events))
-    return Group(Text(head), bar, Text(quilt), Text(progress.last_event, style="dim"))
+    return Group(
+        Text(_headline(progress)), bar, Text(quilt), Text(progress.last_event, style="dim")
+    )
 
 
 def quilt_lines(events: Sequence[Event]) -> list[str]:
@@ -39,6 +72,14 @@ def quilt_lines(events: Sequence[Event]) -> list[str]:
         f"row {event.row:>9,}  {''.join(map(_shade, list(event.shares.values())[-_MOST_PATCHES:]))}"
         for event in trained
     ]
+
+
+def _headline(progress: Progress) -> str:
+    seen = progress.rows + progress.skipped
+    return (
+        f"{seen:,} of {counted(progress.n_rows, 'row')}, {progress.rows_per_second:,.0f} a second, "
+        f"accuracy of late {progress.accuracy:.3f}, {counted(progress.n_drifts, 'drift')}"
+    )
 
 
 def _shade(share: float) -> str:

@@ -5,11 +5,14 @@ The documents are described in docs/schemas, one schema per command.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import shlex
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -18,7 +21,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from driftquilt import __version__
 
-__all__ = ["AsJson", "command_line", "print_json", "progress_bar", "split"]
+__all__ = ["AsJson", "check_place", "command_line", "print_json", "progress_bar", "split"]
 
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else.")
@@ -56,6 +59,18 @@ def command_line() -> str:
 def split(names: str | None) -> list[str] | None:
     """Names by comma."""
     return [name.strip() for name in names.split(",") if name.strip()] if names else None
+
+
+def check_place(path: Path) -> None:
+    """Raise `OSError` if nothing can be written at `path`, before work is spent on what would be.
+
+    Folders that are not there yet can be made in the nearest one that is.
+    """
+    place = next((folder for folder in [path, *path.absolute().parents] if folder.exists()), path)
+    if place != path and not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+    if not os.access(place, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def _plain(value: Any) -> Any:

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from driftquilt.cli.data import DataFiles, reading
-from driftquilt.cli.output import AsJson, print_json
+from driftquilt.cli.data import (
+    DataFiles,
+    Decimal,
+    Delimiter,
+    Encoding,
+    reading,
+    tell_notes,
+    text_form,
+)
+from driftquilt.cli.output import AsJson, check_place, print_json
+from driftquilt.counted import counted
+from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
     from driftquilt.estimator import QuiltClassifier
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 _ROWS = 65_536  # at a time
+_ROW = "row"  # the column with a row's number
 
 
 def predict(
@@ -30,19 +41,38 @@ def predict(
     label: Annotated[
         str | None, typer.Option(help="Column with the right answer; tells how many are right.")
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of DATA to carry along, such as an id; again for more."
+        ),
+    ] = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     as_json: AsJson = False,
 ) -> None:
     """Predict every row of a file, in order: the most probable label, and each one's probability.
 
-    Example: driftquilt predict out/model.safetensors new.csv --out predictions.parquet
+    Rows are numbered from 0 on.
+
+    Example: driftquilt predict out/model.safetensors new.csv --keep id --out predictions.parquet
     """
     from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
     from driftquilt.sources.writing import write_table  # noqa: PLC0415
 
+    kept = list(dict.fromkeys(keep or []))
+    form = text_form(delimiter, decimal, encoding)
+    if out is not None:
+        check_place(out)
     classifier = QuiltClassifier.load(model)
-    with reading(data, needed=[label] if label else []) as rows:
+    _refuse_label(classifier, label)
+    with reading(data, form, needed=[label, *kept]) as rows:
+        tell_notes(rows)
+        _refuse_names(classifier, kept)
+        _refuse_nested(rows.table, kept)
         tally = _Tally(label)
-        batches = tally.watch(rows.table, _predictions(classifier, rows.table, label))
+        batches = tally.watch(rows.table, _predictions(classifier, rows.table, label, kept))
         if out is not None:
             write_table(batches, out)
         elif as_json:
@@ -54,7 +84,7 @@ def predict(
         print_json("predict", told)
     elif label is not None:
         missing = told["n_rows"] - told["n_labelled"]
-        beside = f"; {missing} rows have no {label!r}" if missing else ""
+        beside = f"; {counted(missing, 'row')} without {label!r}" if missing else ""
         typer.echo(f"{told['n_right']} of {told['n_labelled']} right{beside}", err=True)
 
 
@@ -86,17 +116,51 @@ class _Tally:
         return told | ({} if self.predicted is None else {"predictions": self.predicted})
 
 
-def _predictions(classifier: QuiltClassifier, table: Any, label: str | None) -> Iterator[Any]:
-    """A batch of answers for each block of rows."""
+def _refuse_label(classifier: QuiltClassifier, label: str | None) -> None:
+    if label is not None and label in getattr(classifier, "feature_names_in_", ()):
+        raise InputError(
+            f"{label!r} is a column that the model predicts from, not the answer; give --label the "
+            "column with the right answers, or leave it out"
+        )
+
+
+def _refuse_names(classifier: QuiltClassifier, kept: Sequence[str]) -> None:
+    taken = [name for name in kept if name in (_ROW, *_answer_names(classifier))]
+    if taken:
+        raise InputError(
+            f"column {taken[0]!r} cannot be kept: the answers have a column of that name; rename it"
+        )
+
+
+def _refuse_nested(table: Any, kept: Sequence[str]) -> None:
+    from pyarrow.types import is_nested  # noqa: PLC0415
+
+    for name in kept:
+        if is_nested(kind := table.schema.field(name).type):
+            raise InputError(
+                f"column {name!r} cannot be kept: it holds {kind}; keep columns of single values"
+            )
+
+
+def _answer_names(classifier: QuiltClassifier) -> list[str]:
+    return ["prediction", *(f"p({name})" for name in classifier.classes_.tolist())]
+
+
+def _predictions(
+    classifier: QuiltClassifier, table: Any, label: str | None, kept: Sequence[str]
+) -> Iterator[Any]:
+    """A batch for each block of rows: their numbers, what is kept of them, and the answers."""
     import pyarrow as pa  # noqa: PLC0415
 
     features = table.drop_columns([label]) if label else table
-    names = [f"p({name})" for name in classifier.classes_.tolist()]
+    names = [_ROW, *kept, *_answer_names(classifier)]
     for start in range(0, table.num_rows, _ROWS):
         chances = classifier.predict_proba(features.slice(start, _ROWS))
         answers = classifier.classes_[chances.argmax(axis=1)].tolist()
-        columns = [pa.array(answers), *map(pa.array, chances.T)]
-        yield pa.record_batch(columns, names=["prediction", *names])
+        numbers = pa.array(range(start, start + len(answers)), pa.int64())
+        carried = [table[name].slice(start, _ROWS).combine_chunks() for name in kept]
+        columns = [numbers, *carried, pa.array(answers), *map(pa.array, chances.T)]
+        yield pa.record_batch(columns, names=names)
 
 
 def _print_csv(batches: Iterator[Any]) -> None:

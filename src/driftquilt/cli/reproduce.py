@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from driftquilt.cli.engine import Address, Engine, check_engine
 from driftquilt.cli.output import AsJson, command_line, print_json, split
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(help="Folder for results, tables and figures.", file_okay=False)
     ] = Path("reproduce-out"),
+    engine: Engine = "local",
+    address: Address = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's evaluation and write its tables and figures, theirs beside ours.
@@ -65,6 +68,7 @@ def reproduce(
         from driftquilt.experiments.results import read_results  # noqa: PLC0415
         from driftquilt.report.reproduce import write_report  # noqa: PLC0415
 
+        check_engine(engine, address)
         wanted = list(EXPERIMENTS) if experiment == "all" else [experiment]
         if quick:
             wanted = [name for name in wanted if name != "scalability"]
@@ -78,24 +82,27 @@ def reproduce(
             label=label,
             segment=segment,
         )
-        _run_plan(plan, out, jobs or os.cpu_count() or 1)
+        _run_plan(plan, out, jobs or os.cpu_count() or 1, engine)
         results = read_results(out / "results.jsonl")
         paths = [str(p) for p in write_report(results, wanted, out, command=command_line())]
         if as_json:
             print_json("reproduce", {"n_results": len(results), "files": paths})
         else:
             typer.echo("\n".join(paths))
-    except KeyboardInterrupt as interrupt:
-        typer.echo("driftquilt: stopped; the same command goes on where it stopped", err=True)
-        raise typer.Exit(130) from interrupt
+    except KeyboardInterrupt as stop:
+        stop.add_note("the same command goes on where it stopped")
+        raise
 
 
-def _run_plan(plan: Plan, out: Path, jobs: int) -> None:
+def _run_plan(plan: Plan, out: Path, jobs: int, engine: str) -> None:
     """Run what is left, and show on stderr how far it is and how long it will take."""
+    from driftquilt.executor import Threads, find_executor  # noqa: PLC0415
     from driftquilt.experiments.results import read_results  # noqa: PLC0415
     from driftquilt.experiments.run import effort, run_plan, split_tasks  # noqa: PLC0415
 
-    work = run_plan(plan, out, jobs=jobs)
+    found = None if engine == "local" else find_executor(engine, jobs)
+    executor = None if isinstance(found, Threads) else found  # no cluster is at hand: processes
+    work = run_plan(plan, out, jobs=jobs, executor=executor)
     done = {result.cell for result in read_results(out / "results.jsonl")}
     tasks = split_tasks(plan, done)
     n_left = sum(cell not in done for task in tasks for cell in task)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +12,26 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from driftquilt.cli.data import DataFiles, reading
-from driftquilt.cli.live import view
-from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar, split
+from driftquilt.cli.data import (
+    DataFiles,
+    Decimal,
+    Delimiter,
+    Encoding,
+    reading,
+    tell_notes,
+    text_form,
+)
+from driftquilt.cli.detector import check_detector
+from driftquilt.cli.engine import Address, Engine, check_engine
+from driftquilt.cli.live import Pace, tell_plainly, view
+from driftquilt.cli.output import AsJson, check_place, command_line, print_json, progress_bar, split
 from driftquilt.cli.page import write_page
 from driftquilt.cli.replay_page import BASELINES, replay_page
+from driftquilt.cli.stored import Asked, opened, typed_options
+from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
+    from driftquilt.decision.replay import Progress
     from driftquilt.decision.replayed import Replayed
     from driftquilt.stream.runner import QuiltStream
 
@@ -27,8 +39,12 @@ __all__ = ["run"]
 
 
 def run(
+    context: typer.Context,
     data: DataFiles,
     label: Annotated[str, typer.Option(help="Column with the class to predict.")],
+    time: Annotated[
+        str | None, typer.Option(help="Column with the time: rows are replayed in its order.")
+    ] = None,
     detector: Annotated[str, typer.Option(help="What tells a drift, by name.")] = "adwin",
     n_wait: Annotated[
         int, typer.Option(help="Rows to gather after a drift before a model is trained.", min=8)
@@ -47,21 +63,43 @@ def run(
     out: Annotated[
         Path, typer.Option(help="Folder for events.jsonl and the report.", file_okay=False)
     ] = Path("run-out"),
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    engine: Engine = "local",
+    address: Address = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a file as a stream: every row is predicted, then learned; drifts are found.
 
     With --store it can be stopped at any moment, even killed; the same command goes on where it
-    stopped. Rows without a label are skipped.
+    stopped. Rows without a label are skipped. Rows come as they stand in the file, or by --time.
 
     Example: driftquilt run sensor.csv --label failed --store state --out run-out
     """
-    out.mkdir(parents=True, exist_ok=True)
-    dropped = split(drop) or []
-    with reading(data, needed=[label, *dropped]) as rows:
-        with _stream(store, seed, detector, n_wait) as stream, _told_of_stop(store):
-            _replay(stream, rows.table, label, dropped, out)
-        _compare(rows.table, label, dropped, seed, out, wanted=baselines)
+    from driftquilt.decision.replay import Replay  # noqa: PLC0415
+    from driftquilt.sources.names import listed  # noqa: PLC0415
+
+    form = text_form(delimiter, decimal, encoding)
+    check_detector(detector)
+    check_engine(engine, address)
+    check_place(out)
+    dropped = [*(split(drop) or []), *([time] if time else [])]
+    asked = Asked(detector, n_wait, seed, engine, typed_options(context))
+    if time == label:
+        raise InputError(f"{label!r} is the label; --time takes another column")
+    with reading(data, form, needed=[label, *dropped]) as rows:
+        tell_notes(rows)
+        table = _in_order(rows.table, time)
+        with opened(store, asked) as (stream, said), _told_of_stop(store):
+            steps = Replay(stream, out).run(
+                table, label, drop=dropped, report_every=200, name=listed(data)
+            )
+            _tell(*said)
+            _watch(steps, stream)
+        command = "  # ".join([command_line(), *said[:1]])  # what was typed may not be what holds
+        _note_telling(table, label, dropped, out)
+        _compare(table, label, dropped, seed, out, command, wanted=baselines)
     page, replayed = replay_page(out)
     files = {"events": str(out / "events.jsonl")} | write_page(page, out / "report.html")
     if as_json:
@@ -75,51 +113,56 @@ def run(
         typer.echo(path)
 
 
-@contextmanager
-def _stream(store: Path | None, seed: int, detector: str, n_wait: int) -> Iterator[QuiltStream]:
-    from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
-    from driftquilt.store.disk import DiskStore  # noqa: PLC0415
-    from driftquilt.stream.runner import QuiltStream  # noqa: PLC0415
+def _tell(*lines: str) -> None:
+    for line in lines:
+        typer.echo(line, err=True)
 
-    place = None if store is None else DiskStore(store)
-    if place is not None and "stream" in place.state:
-        typer.echo(f"Going on with the stream in {store}, set up as it was", err=True)
-        stream = QuiltStream.open(place, wait=True)
-    else:
-        estimator = QuiltClassifier(random_state=seed)
-        stream = QuiltStream(estimator, detector, n_wait, store=place, wait=True)
-    try:
-        yield stream
-    finally:
-        stream.close()
+
+def _in_order(table: Any, time: str | None) -> Any:
+    """The table, sorted if a column tells the order."""
+    from driftquilt.decision.cutting import sort_by_time  # noqa: PLC0415
+
+    if time is None:
+        return table
+    ordered = sort_by_time(table, time)
+    if ordered is not table:
+        _tell(f"Note: the rows were not in order of {time!r} and have been sorted")
+    return ordered
 
 
 @contextmanager
 def _told_of_stop(store: Path | None) -> Iterator[None]:
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         hint = "the same command goes on where it stopped" if store else "with --store it can go on"
-        typer.echo(f"driftquilt: stopped; {hint}", err=True)
+        stop.add_note(hint)
         raise
 
 
-def _replay(stream: QuiltStream, table: Any, label: str, drop: list[str], out: Path) -> None:
-    """Learn what is left, with a live view on a terminal."""
-    from driftquilt.decision.replay import Replay  # noqa: PLC0415
-
+def _watch(steps: Iterator[Progress], stream: QuiltStream) -> None:
+    """Learn what is left, with a live view on a terminal and plain lines elsewhere."""
     console = Console(stderr=True)
-    steps = Replay(stream, out).run(table, label, drop=drop, report_every=200)
     if not console.is_terminal:
-        deque(steps, maxlen=0)
+        tell_plainly(steps, stream, _tell, Pace())
         return
     with Live(console=console, transient=True, auto_refresh=False) as live:
         for progress in steps:
             live.update(view(progress, stream.events), refresh=True)
 
 
+def _note_telling(table: Any, label: str, drop: list[str], out: Path) -> None:
+    """Say which columns tell the segments that were found."""
+    from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
+    from driftquilt.decision.telling import find_telling_in_stream, warning  # noqa: PLC0415
+
+    names = find_telling_in_stream(table, label, read_replay(out).seals, drop)
+    if names:
+        _tell(f"Note: {warning(names)}")
+
+
 def _compare(
-    table: Any, label: str, drop: list[str], seed: int, out: Path, *, wanted: bool
+    table: Any, label: str, drop: list[str], seed: int, out: Path, command: str, *, wanted: bool
 ) -> None:
     """Train what the stream is compared with, and keep the outcome beside the events."""
     from driftquilt.decision.baselines import baselines  # noqa: PLC0415
@@ -129,14 +172,17 @@ def _compare(
     path.unlink(missing_ok=True)
     if not wanted or not trainings:
         return
+    doing, pace = "Training what to compare with", Pace()
     with progress_bar() as bar:
-        task = bar.add_task("Training what to compare with", total=len(trainings))
+        task = bar.add_task(doing, total=len(trainings))
 
         def watch(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
+            if bar.disable and pace.due():
+                _tell(f"{doing}: {done} of {total}")
 
         found = baselines(table, label, trainings, drop=drop, seed=seed, watch=watch)
-    path.write_text(json.dumps({"command": command_line(), "baselines": found}), encoding="utf-8")
+    path.write_text(json.dumps({"command": command, "baselines": found}), encoding="utf-8")
 
 
 def _document(replayed: Replayed, files: dict[str, str]) -> dict[str, Any]:
@@ -151,7 +197,7 @@ def _document(replayed: Replayed, files: dict[str, str]) -> dict[str, Any]:
             {
                 "row": drift.row,
                 "model": drift.model,
-                "segment": str(drift.selection.current),
+                "segment": f"rows from {replayed.begin_of(drift)} on",
                 "kept": [str(use.name) for use in drift.selection if use.kept],
                 "dropped": [str(use.name) for use in drift.selection if not use.kept],
             }

@@ -10,9 +10,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from driftquilt.cli.data import DataFiles, reading
-from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar, split
+from driftquilt.cli.data import DataFiles, Decimal, Delimiter, Encoding, reading, text_form
+from driftquilt.cli.detector import check_detector
+from driftquilt.cli.engine import Address, Engine, check_engine
+from driftquilt.cli.output import AsJson, check_place, command_line, print_json, progress_bar, split
 from driftquilt.cli.page import write_page
+from driftquilt.counted import counted
 from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,6 +52,11 @@ def select(
     out: Annotated[
         Path, typer.Option(help="Folder for model, rows, reasons and report.", file_okay=False)
     ] = Path("select-out"),
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    engine: Engine = "local",
+    address: Address = None,
     as_json: AsJson = False,
 ) -> None:
     """Decide which past segments to train on: a table, the model, and a report to look at.
@@ -62,12 +70,17 @@ def select(
     Example: driftquilt select 'log-*.parquet' --label fraud --time ts --every 30d
     """
     _check_options(label, segment_by, time, every)
-    named = [label, segment_by, time, *(split(drop) or [])]
-    with reading(data, needed=named) as rows:
-        cut = _cut(rows.table, _How(label, segment_by, time, every, detector, seed))
-        decision = _decide(cut, label, current, holdout, seed, [*(split(drop) or []), *cut.drop])
+    dropped = split(drop) or []
+    named = [label, segment_by, time, *dropped]
+    form = text_form(delimiter, decimal, encoding)
+    check_detector(detector)
+    check_engine(engine, address)
+    check_place(out)
+    with reading(data, form, needed=named) as rows:
+        cut = _cut(rows.table, _How(label, segment_by, time, every, detector, seed, dropped))
+        decision = _decide(cut, label, current, holdout, seed, [*dropped, *cut.drop], engine)
         noted = (*rows.notes, *cut.notes, *decision.warnings)
-        decision = replace(decision, warnings=noted)
+        decision = replace(decision, warnings=noted, cut=cut.words)
         files = _write(decision, cut, out)
     if as_json:
         print_json("select", _document(decision, files))
@@ -92,13 +105,15 @@ class _How(NamedTuple):
     every: str | None
     detector: str
     seed: int
+    drop: list[str]
 
 
 class _Cut(NamedTuple):
-    """The table in order, the segment of each row, and the column it came from."""
+    """The table in order, the segment of each row, what segments are, the column they came from."""
 
     table: Any
     segments: Any
+    words: str
     drop: list[str]
     notes: list[str]
 
@@ -113,6 +128,10 @@ def _check_options(label: str, segment_by: str | None, time: str | None, every: 
         )
     if bool(time) != bool(every):
         raise InputError("--time and --every belong together, as in --time ts --every 30d")
+    if every:
+        from driftquilt.decision.spans import Span  # noqa: PLC0415
+
+        Span.parse(every)
 
 
 def _cut(table: Any, how: _How) -> _Cut:
@@ -124,26 +143,38 @@ def _cut(table: Any, how: _How) -> _Cut:
     )
 
     if how.segment_by:
-        return _Cut(table, by_column(table, how.segment_by), [how.segment_by], [])
+        words = f"the values of the column {how.segment_by!r}"
+        return _Cut(table, by_column(table, how.segment_by), words, [how.segment_by], [])
     if how.time and how.every:
         ordered = sort_by_time(table, how.time)
         sorted_ = f"the rows were not in order of {how.time!r} and have been sorted"
         notes = [] if ordered is table else [sorted_]
-        return _Cut(ordered, by_time(ordered, how.time, how.every), [how.time], notes)
+        words = f"spans of {how.every} of the column {how.time!r}"
+        return _Cut(ordered, by_time(ordered, how.time, how.every), words, [how.time], notes)
     with progress_bar() as bar:
         task = bar.add_task("Looking for drifts", total=table.num_rows)
 
         def watch(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        segments = by_detector(table, how.label, how.detector, seed=how.seed, watch=watch)
-    return _Cut(table, segments, [], [])
+        segments = by_detector(
+            table, how.label, how.detector, drop=how.drop, seed=how.seed, watch=watch
+        )
+    words = f"the rows from drift to drift, as {how.detector} finds them"
+    return _Cut(table, segments, words, [], [])
 
 
 def _decide(
-    cut: _Cut, label: str, current: str | None, holdout: float, seed: int, drop: list[str]
+    cut: _Cut,
+    label: str,
+    current: str | None,
+    holdout: float,
+    seed: int,
+    drop: list[str],
+    engine: str,
 ) -> Decision:
     from driftquilt.decision.decide import decide  # noqa: PLC0415
+    from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
 
     with progress_bar() as bar:
         task = bar.add_task("Deciding", total=None)
@@ -160,6 +191,7 @@ def _decide(
             seed=seed,
             drop=drop,
             watch=watch,
+            estimator=QuiltClassifier(engine=engine),
         )
 
 
@@ -181,7 +213,7 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     told = decision.to_json()
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
-        "sentences", "past", "methods", "columns", "warnings",
+        "cut", "sentences", "disparity_max", "past", "methods", "columns", "warnings",
     )  # fmt: skip
     return {key: told[key] for key in keys} | {"files": files}
 
@@ -189,27 +221,33 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
 def _segments(decision: Decision) -> Table:
     from driftquilt.methods.explanation import percent  # noqa: PLC0415
 
-    table = Table(title=f"Past segments, for {decision.current}", title_justify="left")
+    table = Table(
+        title=f"Past segments, for {decision.current}",
+        title_justify="left",
+        caption=_told_of_scores(decision.selection.disparity_max),
+        caption_justify="left",
+    )
     for name in ("segment", "rows", "right", "disparity", "gain", "epochs", ""):
         table.add_column(name, justify="left" if name in ("segment", "") else "right")
-    bound = decision.model.disparity_max_ if decision.model is not None else 0.0
-    for line in decision.past():
+    for line, use in zip(decision.past(), decision.selection, strict=True):
         right = "" if line["correct"] is None else f"{line['correct']:.0%}"
         numbers = (f"{line['disparity']:.2f}", f"{line['gain']:+.3f}", percent(line["share"]))
-        style = None if line["kept"] else "dim"
-        fate = _fate(line, bound)
-        table.add_row(str(line["segment"]), f"{line['rows']:,}", right, *numbers, fate, style=style)
+        style = None if use.kept else "dim"
+        name, n_rows = str(use.name), f"{use.n_rows:,}"
+        table.add_row(name, n_rows, right, *numbers, use.fate, style=style)
     return table
 
 
-def _fate(line: dict[str, Any], bound: float) -> str:
-    if line["kept"]:
-        return "kept"
-    return "dropped: too far" if line["disparity"] >= bound else "dropped: points away"
+def _told_of_scores(bound: float) -> str:
+    return (
+        "right: share of its rows that the model has right. disparity, gain: medians over epochs; "
+        f"an epoch uses what is below {bound:.2f} (the bound) and above 0. epochs: share that "
+        "used it."
+    )
 
 
 def _methods(decision: Decision) -> Table:
-    title = f"Accuracy on {decision.n_held_out:,} rows that no model has seen"
+    title = f"Accuracy on {counted(decision.n_held_out, 'row')} that no model has seen"
     table = Table(title=title, title_justify="left")
     for name in ("trained on", "validation", "held out", "95 % interval", "Quilt is"):
         table.add_column(name, justify="left" if name in ("trained on", "Quilt is") else "right")

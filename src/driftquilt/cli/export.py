@@ -1,0 +1,44 @@
+"""`driftquilt export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from driftquilt.cli.output import AsJson, print_json
+from driftquilt.errors import InputError
+
+__all__ = ["export"]
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="A model that `select` or `save` wrote.")],
+    to: Annotated[Path, typer.Option(help="The .onnx file to write.")],
+    missing: Annotated[str, typer.Option(help="What stands for a missing text.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write a model as ONNX, for runtimes without driftquilt: raw columns in, labels out.
+
+    Example: driftquilt export out/model.safetensors --to model.onnx
+    """
+    from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
+    from driftquilt.export.classifier import OUTPUTS, describe_inputs  # noqa: PLC0415
+    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
+
+    if to.suffix.lower() != ".onnx":
+        raise InputError(f"cannot write {to}: its name must end in .onnx")
+    classifier = QuiltClassifier.load(model)
+    content = classifier.to_onnx(missing=missing)
+    write_whole(to, content)
+    inputs = describe_inputs(classifier, missing)
+    if as_json:
+        told = {"out": str(to), "n_bytes": len(content), "inputs": inputs}
+        classes = classifier.classes_.tolist()
+        print_json("export", told | {"outputs": list(OUTPUTS), "classes": classes})
+        return
+    typer.echo(f"{to}: {len(content):,} bytes")
+    for one in inputs:
+        typer.echo(f"  in   {one['name']}: {one['type']}, {one['holds']}")
+    typer.echo(f"  out  {OUTPUTS[0]}, {OUTPUTS[1]}: of {', '.join(map(str, classifier.classes_))}")

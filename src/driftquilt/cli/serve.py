@@ -1,0 +1,110 @@
+"""`driftquilt serve`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from driftquilt.cli.output import AsJson, print_json
+from driftquilt.errors import InputError, MissingExtraError
+from driftquilt.server.setting_words import WORDS
+
+if TYPE_CHECKING:
+    from driftquilt.server.settings import ServeSettings
+
+__all__ = ["serve"]
+
+
+def _words(name: str) -> Any:
+    return typer.Option(help=WORDS[name])
+
+
+def serve(
+    store: Annotated[Path | None, _words("store")] = None,
+    host: Annotated[str | None, _words("host")] = None,
+    port: Annotated[int | None, _words("port")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with settings by these names, such as max_rows.")
+    ] = None,
+    max_body_bytes: Annotated[int | None, _words("max_body_bytes")] = None,
+    max_rows: Annotated[int | None, _words("max_rows")] = None,
+    max_streams: Annotated[int | None, _words("max_streams")] = None,
+    max_waiting: Annotated[int | None, _words("max_waiting")] = None,
+    max_backlog: Annotated[int | None, _words("max_backlog")] = None,
+    rate: Annotated[float | None, _words("rate")] = None,
+    body_seconds: Annotated[float | None, _words("body_seconds")] = None,
+    drain_seconds: Annotated[float | None, _words("drain_seconds")] = None,
+    n_workers: Annotated[int | None, _words("n_workers")] = None,
+    feeds: Annotated[list[str] | None, typer.Option("--feed", help=WORDS["feeds"])] = None,
+    answers: Annotated[list[str] | None, typer.Option("--answers", help=WORDS["answers"])] = None,
+    log_format: Annotated[Literal["json", "text"] | None, _words("log_format")] = None,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"] | None, _words("log_level")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Check the settings and the tokens, then end.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Serve streams over HTTP: predict, learn, adapt, and a page to watch them.
+
+    A setting is taken from its flag, else from the environment (DRIFTQUILT_SERVE_PORT and so
+    on), else from the file of --config. Reachable from this machine alone and without tokens,
+    everybody on it may do everything; make a token to change that. SIGTERM ends it in order.
+
+    Example: driftquilt serve --store state --port 8321
+
+    Example: driftquilt serve --store state --host 0.0.0.0 --config serve.toml --check
+    """
+    flags = {name: value for name, value in locals().items() if name in WORDS}
+    try:
+        from driftquilt.server.run import serve as run_service  # noqa: PLC0415
+        from driftquilt.server.settings import ServeSettings  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name), extra="serve") from error
+
+    given = {name: value for name, value in flags.items() if value is not None}
+    for name in given.keys() & {"feeds", "answers"}:
+        given[name] = _by_stream(given[name])
+    settings = ServeSettings(config, **given)
+    needs_token = _needs_token(settings)
+    announce = partial(_announce, settings, needs_token, as_json)
+    if not check:
+        raise typer.Exit(run_service(settings, announce))
+    announce(settings.port)
+
+
+def _by_stream(pairs: list[str]) -> dict[str, str]:
+    """URLs by stream; a URL may hold a password, so no message shows it."""
+    split = [pair.partition("=") for pair in pairs]
+    if not all(name and url for name, _, url in split):
+        raise InputError("a broker is given as STREAM=URL, such as clicks=redis://host?stream=rows")
+    return {name: url for name, _, url in split}
+
+
+def _needs_token(settings: ServeSettings) -> bool:
+    """Whether callers need a token; an error if they need one that nobody could have."""
+    from driftquilt.server.tokens import Tokens  # noqa: PLC0415
+
+    tokens = Tokens.read(settings.store / "tokens.json")
+    if settings.is_loopback or len(tokens):
+        return tokens.were_made
+    raise InputError(
+        f"others could reach {settings.host}, and there is no token; make one first: "
+        f"driftquilt token create ops --scope admin --store {settings.store}"
+    )
+
+
+def _announce(settings: ServeSettings, needs_token: bool, as_json: bool, port: int) -> None:
+    from driftquilt.server.listen import address  # noqa: PLC0415
+
+    url = f"http://{address(settings.host, port)}"
+    if as_json:
+        plain = settings.model_dump(mode="json")
+        print_json("serve", {"url": url, "needs_token": needs_token, "settings": plain})
+        return
+    callers = "callers need a token" if needs_token else "open to everybody on this machine"
+    typer.echo(f"{settings.store} on {url}, {callers}")

@@ -1,0 +1,117 @@
+"""`driftquilt serve` as a user types it, up to the point where it listens."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from driftquilt import Client
+from driftquilt.cli.app import app
+from driftquilt.server.setting_words import WORDS
+from tests.cli.conftest import Drive
+
+SERVE: Any = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+
+
+def test_every_setting_is_a_flag_that_is_told_of_in_the_same_words() -> None:
+    helps = {option.name: option.help for option in SERVE.params}
+    assert {name: helps[name] for name in WORDS} == WORDS
+
+
+def test_flags_variables_and_the_file_become_the_settings(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "serve.toml").write_text("port = 1\nmax_rows = 7\nmax_streams = 7\n")
+    monkeypatch.setenv("DRIFTQUILT_SERVE_MAX_ROWS", "8")
+    told = drive("serve", "--port", "9", "--config", "serve.toml", "--check", "--json").document()
+    settings = told["settings"]
+    assert (settings["port"], settings["max_rows"], settings["max_streams"]) == (9, 8, 7)
+    assert told["url"] == "http://127.0.0.1:9"
+
+
+def test_without_tokens_it_is_open_to_this_machine(drive: Drive) -> None:
+    told = drive("serve", "--check").stdout
+    assert told == "state on http://127.0.0.1:8321, open to everybody on this machine\n"
+    drive("token", "create", "shop")
+    assert "callers need a token" in drive("serve", "--check").stdout
+    drive("token", "revoke", "shop")
+    assert "callers need a token" in drive("serve", "--check").stdout
+
+
+def test_without_tokens_it_is_not_shown_to_others(drive: Drive) -> None:
+    refused = drive("serve", "--host", "0.0.0.0", "--store", "kept", "--check")  # noqa: S104
+    assert refused.code == 1
+    assert "driftquilt token create ops --scope admin --store kept" in refused.stderr
+    drive("token", "create", "ops", "--scope", "admin", "--store", "kept")
+    assert drive("serve", "--host", "::", "--store", "kept", "--check").stdout == (
+        "kept on http://[::]:8321, callers need a token\n"
+    )
+
+
+def test_a_wrong_setting_is_one_line(drive: Drive) -> None:
+    outcome = drive("serve", "--port", "70000", "--check")
+    assert outcome.code == 1
+    assert outcome.stderr.startswith("driftquilt: port should be less than or equal to 65535")
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+def serving(folder: Path, port: int) -> subprocess.Popen[str]:
+    code = "from driftquilt.cli.app import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--port", str(port)]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_port_that_is_taken_is_one_line_and_no_address_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = serving(tmp_path, port)
+        out, err = ended.communicate(timeout=60)
+    assert (ended.returncode, out) == (1, "")
+    assert err == (
+        f"driftquilt: cannot listen on 127.0.0.1:{port}: address already in use; "
+        "choose another --port\n"
+    )
+
+
+def test_a_free_port_is_told_by_its_number(tmp_path: Path) -> None:
+    with serving(tmp_path, 0) as running:
+        try:
+            assert running.stdout is not None
+            url = running.stdout.readline().split()[2].rstrip(",")
+            with Client(url) as client:
+                assert client.health() == {"status": "ok"}
+        finally:
+            running.terminate()
+            running.communicate(timeout=60)
+    assert running.returncode == 0
+
+
+def test_without_the_web_packages_a_sentence_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['pydantic_settings'] = None\n"
+        "from driftquilt.cli.app import main; main()"
+    )
+    command = [sys.executable, "-c", code, "serve", "--check"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "run: pip install 'driftquilt[serve]'" in ended.stderr
+
+
+def test_tokens_and_help_need_no_web_package(tmp_path: Path) -> None:
+    web = ["fastapi", "starlette", "uvicorn", "pydantic_settings", "msgspec", "httpx"]
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({web}))\n"
+        "from driftquilt.cli.app import main; main()"
+    )
+    for asked in (["token", "create", "shop"], ["serve", "--help"]):
+        command = [sys.executable, "-c", code, *asked]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
