@@ -4,9 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
-PYTEST := $(BIN)/python -m pytest
+MLFLOW_VENV := .venv-mlflow
+AUDIT_VENV := .venv-audit
+MLFLOW_STAMP := $(MLFLOW_VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: demo test test-all lint format bench docs clean
+.PHONY: demo test test-all test-mlflow lint format bench docs audit clean
 
 demo: $(STAMP)
 	@$(BIN)/driftquilt demo
@@ -16,6 +19,9 @@ test: lint
 
 test-all: lint
 	@$(PYTEST) -q
+
+test-mlflow: $(MLFLOW_STAMP)
+	@$(MLFLOW_VENV)/bin/python -m pytest -q tests/tracking
 
 lint: $(STAMP)
 	@$(BIN)/ruff check -q .
@@ -34,13 +40,27 @@ docs: $(DOCS_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo site/index.html
 
+# Known faults of what is pinned; needs the internet.
+audit: $(STAMP)
+	@test -x $(AUDIT_VENV)/bin/pip-audit || ($(PYTHON) -m venv $(AUDIT_VENV) && \
+		$(AUDIT_VENV)/bin/python -m pip install -qq --disable-pip-version-check pip-audit)
+	@$(AUDIT_VENV)/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
 clean:
-	rm -rf $(VENV) demo-out bench-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(MLFLOW_VENV) $(AUDIT_VENV) demo-out bench-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV), once; this takes some minutes ..." >&2
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# MLflow refuses some of the versions that constraints.txt pins, so it lives apart.
+$(MLFLOW_STAMP): pyproject.toml
+	@test -x $(MLFLOW_VENV)/bin/python || $(PYTHON) -m venv $(MLFLOW_VENV)
+	@echo "Installing into $(MLFLOW_VENV), once; this takes some minutes ..." >&2
+	@$(MLFLOW_VENV)/bin/python -m pip install -qq --disable-pip-version-check -e '.[mlflow]' \
+		hypothesis pandas pytest pytest-timeout
 	@touch $@
 
 $(DOCS_STAMP): $(STAMP)
