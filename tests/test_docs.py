@@ -27,7 +27,7 @@ from tests.cli.conftest import Drive, drive  # noqa: F401  # a fixture
 from tests.test_readme import ROOT, blocks, run
 
 DOCS = ROOT / "docs"
-RUN = ["tutorial.md", "streams.md", "how-it-decides.md", "cli.md"]
+RUN = ["tutorial.md", "streams.md", "how-it-decides.md", "cli.md", "scale.md"]
 PAGES = sorted(DOCS.glob("*.md"))
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
