@@ -153,10 +153,24 @@ def test_latin_1_in_the_header_and_utf_16_are_refused() -> None:
     assert "line 2: byte 0xc3" in refusal(b"a,b\n1,caf\xc3")
 
 
-def test_a_quote_that_is_never_closed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n_below", [0, 3, 5000, 100_000])
+def test_a_quote_that_is_never_closed_is_refused_with_its_line(
+    n_below: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(csv_rows, "BLOCK", 2048)
-    text = 'a,b\n1,2\n1,"2\n' + "1,2\n" * 5000
-    assert "line 3" in refusal(text) or "a quote that is never closed" in refusal(text)
+    found = refusal('a,b\n1,"x\ny"\n1,"2\n' + "1,2\n" * n_below)
+    assert found.startswith("a.csv, line 4: ")
+    assert "never closed" in found
+
+
+def test_a_file_may_end_with_text_of_several_lines() -> None:
+    table, _ = read('a,b\n1,"x"\n2,"x\ny"\n')
+    assert table["b"].to_pylist() == ["x", "x\ny"]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_row_that_is_too_long_is_refused() -> None:
+    assert "a row is longer than" in refusal("a,b\n1,x\n2," + "x" * 5000 + "\n3,x\n")
 
 
 def test_a_file_of_blank_lines_is_empty() -> None:

@@ -26,9 +26,9 @@ from pyarrow import csv
 from driftquilt.errors import InputError
 from driftquilt.sources.decimal_marks import MarkWatch
 from driftquilt.sources.kinds import join
-from driftquilt.sources.lines import read_header, refuse_bad_byte, refuse_ragged
+from driftquilt.sources.lines import read_header, refuse_bad_byte, refuse_bad_row
 from driftquilt.sources.names import unnamed
-from driftquilt.sources.raw import Source, one_line, reading
+from driftquilt.sources.raw import Source, reading
 from driftquilt.sources.text_form import USUAL, TextForm
 from driftquilt.sources.written_dates import DateWatch
 
@@ -63,16 +63,20 @@ class CsvRows:
     def batches(self) -> Iterator[Any]:
         """All rows, in order; raises `BeginAnew` after a kind was widened."""
         watches = MarkWatch(self._decimal), DateWatch()
+        last = None
         try:
             with self.source.text() as file, self._open(file, self._kinds) as reader:
                 for batch in reader:
                     for watch in watches:
                         watch.look(batch)
                     yield batch
+                    last = batch if batch.num_rows else last
         except InputError as error:
             if isinstance(error.__cause__, pa.ArrowInvalid):
                 self._explain(str(error.__cause__))
             raise
+        if last is not None and _ends_with_lines(last):  # so does a quote that is never closed
+            refuse_bad_row(self.source, self._header)
         # Beside other files this one may be read anew, and says the same again.
         found = [note for watch in watches for note in watch.notes(self.source.name)]
         self.notes += [note for note in found if note not in self.notes]
@@ -113,11 +117,11 @@ class CsvRows:
             raise BeginAnew
         if "UTF8" in message:
             refuse_bad_byte(self.source)
-        refuse_ragged(self.source, self._header)
+        refuse_bad_row(self.source, self._header)
         if "straddling" in message or "out of sync" in message:
             raise InputError(
-                f"{self.source.name}: a row is longer than {BLOCK >> 20} MB; look for a quote "
-                f"that is never closed ({one_line(Exception(message))})"
+                f"{self.source.name}: a row is longer than {BLOCK >> 20} MB; shorten or drop its "
+                "long texts"
             )
 
     def _widen(self, name: str, value: str) -> None:
@@ -134,6 +138,12 @@ class CsvRows:
                 f"{self.source.name}: column {name!r} is read as {after}, not {before}, because it "
                 f"holds {shown!r}"
             )
+
+
+def _ends_with_lines(batch: Any) -> bool:
+    """Whether text in the last row has more than one line."""
+    values = (column[-1].as_py() for column in batch.columns)
+    return any(isinstance(value, str) and "\n" in value for value in values)
 
 
 def _kind_of(value: str, decimal: str) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import re
 from dataclasses import dataclass
 from typing import cast
@@ -22,9 +23,10 @@ from driftquilt.errors import InputError
 from driftquilt.sources.names import check_names, listed
 from driftquilt.sources.raw import BLOCK, Source, one_line
 
-__all__ = ["Header", "read_header", "refuse_bad_byte", "refuse_ragged"]
+__all__ = ["Header", "read_header", "refuse_bad_byte", "refuse_bad_row"]
 
 _SEPARATORS = (",", ";", "\t", "|")
+_END = "\x1a end of data \x1a"  # read as a row of its own, unless a quote is open
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -77,26 +79,43 @@ def refuse_bad_byte(source: Source) -> None:
             line += block.count(b"\n")
 
 
-def refuse_ragged(source: Source, header: Header) -> None:
-    """Raise `InputError` at the first line whose fields are not as many as the names, if any."""
-    wanted = len(header.names)
+def refuse_bad_row(source: Source, header: Header) -> None:
+    """Raise `InputError` at the first row that is none, if there is one.
+
+    Its fields are not as many as the names, or a quote in it is never closed, so that all lines
+    below it belong to it.
+    """
     with source.text() as file:
         lines = io.TextIOWrapper(
             cast(io.BufferedReader, file), "utf-8-sig", errors="replace", newline=""
         )
-        rows = csv.reader(lines, delimiter=header.separator)
+        rows = csv.reader(itertools.chain(lines, [_END]), delimiter=header.separator)
         line = 0
         try:
             for fields in rows:
-                if fields and len(fields) != wanted:
-                    raise InputError(
-                        f"{source.name}, line {line + 1} has {len(fields)} fields, but the header "
-                        f"has {wanted} ({header.separator!r} between them); correct that line, or "
-                        "name what stands between fields with --delimiter"
-                    )
+                _check_row(f"{source.name}, line {line + 1}", fields, header)
                 line = rows.line_num
         except csv.Error as error:
-            raise InputError(f"{source.name}, line {line + 1}: {one_line(error)}") from error
+            raise InputError(
+                f"{source.name}, line {line + 1}: {one_line(error)}; look for a quote that is "
+                "never closed"
+            ) from error
+
+
+def _check_row(where: str, fields: list[str], header: Header) -> None:
+    if fields and fields[-1].endswith(_END):
+        if fields == [_END]:
+            return
+        raise InputError(
+            f"{where}: a quote is never closed; close it, or write it twice inside quotes if it is "
+            "part of the text"
+        )
+    if fields and len(fields) != len(header.names):
+        raise InputError(
+            f"{where} has {len(fields)} fields, but the header has {len(header.names)} "
+            f"({header.separator!r} between them); correct that line, or name what stands between "
+            "fields with --delimiter"
+        )
 
 
 def _find_separator(line: str, *, tabs: bool) -> str:

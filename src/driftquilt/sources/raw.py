@@ -1,8 +1,10 @@
 r"""The bytes of one input: a file, or what came through a pipe, unpacked if they are gzipped.
 
-A `Source` can be read from the start as often as needed, and knows how far reading has come. A
-pipe is first copied to a temporary file without a name: the system takes that back with the
-last handle on it, so that nothing is left behind, however the process ends.
+A `Source` can be read from the start as often as needed, and knows how far reading has come.
+Readings of one source do not disturb each other, even if a library still reads ahead on a thread
+of its own for one that has ended. A pipe is first copied to a temporary file without a name: the
+system takes that back with the last handle on it, so that nothing is left behind, however the
+process ends.
 
 >>> source = spool("standard input", io.BytesIO(gzip.compress(b"a,b\n1,2\n")))
 >>> source.packed, source.head()
@@ -18,6 +20,7 @@ import io
 import os
 import shutil
 import tempfile
+import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterator
@@ -49,6 +52,7 @@ class Source:
     encoding: str = field(default="utf-8", init=False)
     done: int = field(default=0, init=False)
     packed: bool = field(init=False)
+    lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         with self.raw() as file:
@@ -58,8 +62,8 @@ class Source:
     def raw(self) -> Iterator[io.BufferedIOBase]:
         """The bytes as they lie, seekable."""
         self.done = 0
-        with reading(self.name), self.opener() as file:
-            yield _Counted(file, self)
+        with reading(self.name), _Counted(self.opener(), self) as file:
+            yield file
 
     @contextlib.contextmanager
     def unpacked(self) -> Iterator[io.BufferedIOBase]:
@@ -90,25 +94,35 @@ class Source:
 
 
 class _Counted(io.BufferedIOBase):
-    """Passes reads on and tells the source how many bytes went by."""
+    """Reads at a position of its own, and tells the source how many bytes went by.
+
+    Handles of a copied pipe share one position in the system, and a number of a closed file is
+    soon that of another; so the lock is held from looking where to read until it is read.
+    """
 
     def __init__(self, file: IO[bytes], source: Source) -> None:
         self._file = file
         self._source = source
+        self._at = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
-        data = self._file.read(-1 if size is None else size)
-        self._source.done = min(self._source.done + len(data), self._source.size)
+        with self._source.lock:
+            self._file.seek(self._at)
+            data = self._file.read(-1 if size is None else size)
+            self._at += len(data)
+            self._source.done = min(self._source.done + len(data), self._source.size)
         return data
 
     def read1(self, size: int = -1, /) -> bytes:
         return self.read(size)
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        return self._file.seek(offset, whence)
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._source.size}[whence]
+        self._at = start + offset
+        return self._at
 
     def tell(self) -> int:
-        return self._file.tell()
+        return self._at
 
     def fileno(self) -> int:
         return self._file.fileno()
@@ -118,6 +132,11 @@ class _Counted(io.BufferedIOBase):
 
     def seekable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        with self._source.lock:
+            self._file.close()
+        super().close()
 
 
 def _first(file: io.BufferedIOBase, n_bytes: int) -> bytes:
