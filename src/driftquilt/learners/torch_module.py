@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from driftquilt.core.head import cross_entropy, head_gradient
 from driftquilt.core.segment import Segment, join
 from driftquilt.errors import InputError, LearnerError, MissingExtraError, ModelFileError
+from driftquilt.learners.torch_head import NOT_LOGITS, find_head, watch
 
 try:
     import torch
@@ -90,7 +91,7 @@ class TorchLearner:
         """Begin a training; LearnerError when the net has no head for `n_classes`."""
         with _seeded(seed, torch.device(self.device)):
             module = self._new_module(X, n_classes).to(self.device)
-            head = _find_head(module, _tensor(X[:1]).to(self.device), n_classes, self.head)
+            head = find_head(module, _tensor(X[:1]).to(self.device), n_classes, self.head)
         return self._new_model(module, head, _describe(X))
 
     def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> TorchModel:
@@ -268,11 +269,11 @@ class TorchModel:
         self._module.eval()
         for start in range(0, len(X), ROWS_PER_FORWARD):
             part = slice(start, start + ROWS_PER_FORWARD)
-            with torch.no_grad(), _watch({self._head_name: self._head}) as calls:
+            with torch.no_grad(), watch({self._head_name: self._head}) as calls:
                 logits = self._module(_tensor(X[part]).to(self._device))
                 probabilities = torch.softmax(logits.float(), dim=1)
             if not torch.equal(logits, calls[-1].logits):  # one row alone may not show it
-                raise LearnerError(f"linear layer {self._head_name!r} {_NOT_LOGITS}")
+                raise LearnerError(f"linear layer {self._head_name!r} {NOT_LOGITS}")
             embedding = calls[-1].embedding.float()
             yield part, embedding.cpu().numpy(), probabilities.cpu().numpy()
 
@@ -281,77 +282,6 @@ def _tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     """Parameters and buffers; one that two layers share comes once, unlike in a state_dict."""
     yield from module.named_parameters()
     yield from module.named_buffers()
-
-
-_NOT_LOGITS = "gives something else than the module returns; return the logits, without softmax"
-
-
-class _Call(NamedTuple):
-    layer: str
-    embedding: torch.Tensor
-    logits: torch.Tensor
-
-
-@contextmanager
-def _watch(layers: Mapping[str, nn.Linear]) -> Iterator[list[_Call]]:
-    """Note every call of the layers while the block runs, in their order."""
-    calls: list[_Call] = []
-
-    def note(name: str) -> Callable[..., None]:
-        return lambda _, args, named, out: calls.append(
-            # A copy: what follows the layer may change its output in place.
-            _Call(name, (*args, *named.values())[0], out.clone())
-        )
-
-    with ExitStack() as hooks:
-        for name, layer in layers.items():
-            hooks.enter_context(layer.register_forward_hook(note(name), with_kwargs=True))
-        yield calls
-
-
-def _find_head(module: nn.Module, probe: torch.Tensor, n_classes: int, name: str | None) -> str:
-    """Name of the layer that gives the module's output, by running the one row of `probe`."""
-    net, layers = type(module).__name__, _candidates(module, name)
-    module.eval()
-    try:
-        with torch.no_grad(), _watch(layers) as calls:
-            output = module(probe)
-    except Exception as error:
-        batch = f"a batch of shape {tuple(probe.shape)}, {probe.dtype}"
-        raise LearnerError(f"{net} cannot run {batch}: {error}") from error
-    if not calls:
-        raise LearnerError(f"the forward of {net} calls none of its linear layers {[*layers]}")
-    if problem := _problem(calls[-1], output, len(probe), n_classes):
-        raise LearnerError(f"the head of {net}, linear layer {calls[-1].layer!r}, {problem}")
-    return calls[-1].layer
-
-
-def _candidates(module: nn.Module, name: str | None) -> dict[str, nn.Linear]:
-    """Linear layers that may be the head: all of them, or the one named."""
-    net, parts = type(module).__name__, dict(module.named_modules(remove_duplicate=False))
-    linear = {key: part for key, part in parts.items() if isinstance(part, nn.Linear)}
-    if not linear:
-        raise LearnerError(f"{net} has no linear layer; its last layer must be an nn.Linear")
-    if name is None:
-        return linear
-    if name not in linear:
-        found = f"a {type(parts[name]).__name__}" if name in parts else "not there"
-        raise LearnerError(f"head {name!r} of {net} is {found}; linear layers are {[*linear]}")
-    return {name: linear[name]}
-
-
-def _problem(call: _Call, output: object, n_rows: int, n_classes: int) -> str | None:
-    """Say why the layer called cannot be the head of a module that returns `output`."""
-    if not isinstance(output, torch.Tensor):
-        return f"gives logits, but the module returns a {type(output).__name__}; return the logits"
-    if not torch.equal(output, call.logits):
-        return _NOT_LOGITS
-    got, gave = tuple(call.embedding.shape), tuple(output.shape)
-    if len(got) != 2 or got[0] != n_rows:  # noqa: PLR2004
-        return f"gets shape {got} for {n_rows} row, not (n, H); flatten or pool before it"
-    if gave != (n_rows, n_classes):
-        return f"gives shape {gave} for {n_rows} row of {n_classes} classes; set its out_features"
-    return None
 
 
 def _describe(X: NDArray[Any]) -> dict[str, NDArray[Any]]:
