@@ -9,6 +9,13 @@ from fastapi import Request, Response
 from driftquilt.server import schemas
 from driftquilt.server.answers import answer, answer_predictions, wants_arrow
 from driftquilt.server.bodies import ARROW, JSON, Rows, pack_rows, read_labels_body, read_rows
+from driftquilt.server.body_schemas import (
+    IdLabelsBody,
+    PredictBody,
+    PredictMatrixBody,
+    RowLabelsBody,
+    RowMatrixLabelsBody,
+)
 from driftquilt.server.documents import document
 from driftquilt.server.house import House
 from driftquilt.server.operations import Name, Operation, allow, expect_type, on_thread, read_key
@@ -30,12 +37,12 @@ class RowsApi:
         """All of them."""
         predict = document(
             "write", schemas.Predictions, "Predict rows",
-            body=[schemas.PredictBody, schemas.PredictMatrixBody], arrow=True, arrow_answer=True,
+            body=[PredictBody, PredictMatrixBody], arrow=True, arrow_answer=True,
             problems=[406, 415],
         )  # fmt: skip
         labels = document(
             "write", schemas.Learned, "Learn labels of predicted rows, or rows with labels",
-            body=[schemas.IdLabelsBody, schemas.RowLabelsBody, schemas.RowMatrixLabelsBody],
+            body=[IdLabelsBody, RowLabelsBody, RowMatrixLabelsBody],
             arrow=True, problems=[409, 415],
         )  # fmt: skip
         return [

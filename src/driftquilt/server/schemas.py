@@ -1,8 +1,4 @@
-"""What goes over the wire, as the OpenAPI document tells it, with examples.
-
-These models are words for readers and for clients; bodies are read by `bodies`, which is stricter
-and faster, and the tests hold the two together.
-"""
+"""Answers, as the OpenAPI document tells them, with examples."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftquilt.server.house import NAME
+from driftquilt.server.body_schemas import EXAMPLE_ID, Label
 
 __all__ = [
     "Accuracy",
@@ -18,146 +14,20 @@ __all__ = [
     "Event",
     "Events",
     "Health",
-    "IdLabelsBody",
     "Learned",
     "Me",
     "Model",
     "ModelInUse",
     "Models",
-    "NewStreamBody",
-    "PredictBody",
-    "PredictMatrixBody",
     "Predictions",
     "ProblemBody",
-    "RowLabelsBody",
-    "RowMatrixLabelsBody",
     "Segments",
     "Selection",
     "SelectionExplained",
     "Selections",
     "Stream",
     "Streams",
-]  # fmt: skip
-
-_FLOAT32 = 3.4028234663852886e38
-Number = Annotated[float, Field(ge=-_FLOAT32, le=_FLOAT32, allow_inf_nan=False)]
-Value = Number | str | None
-Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Label = bool | Whole | str
-Count = Annotated[int, Field(ge=0, le=2**53)]
-_ROW: dict[str, Any] = {"age": 31, "city": "Rome"}
-_ID = "1-0"
-
-
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Schema(_Given):
-    """Columns and labels that rows may have; others are refused."""
-
-    columns: Annotated[dict[str, Literal["number", "text"]], Field(min_length=1)]
-    labels: Annotated[list[bool] | list[Whole] | list[str] | None, Field(min_length=1)] = None
-
-
-class GuardSettings(_Given):
-    """What stands between a drift and a new model."""
-
-    cool_down: Count = 0
-    min_rows: Count = 100
-    margin: Annotated[float, Field(gt=-1)] = 0.1
-
-
-class NewStreamBody(_Given):
-    """A stream to be made; all but the name may be left out."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"name": "clicks", "detector": "adwin", "settings": {"n_wait": 100}},
-                {
-                    "name": "loans",
-                    "schema": {
-                        "columns": {"age": "number", "city": "text"},
-                        "labels": ["no", "yes"],
-                    },
-                },
-            ]
-        },
-    )
-
-    name: Annotated[str, Field(pattern=NAME)]
-    detector: str | dict[str, float | str | bool | None] = "adwin"
-    guard: GuardSettings = GuardSettings()
-    settings: dict[str, float | None] = {}
-    schema_: Annotated[Schema | None, Field(alias="schema")] = None
-    random_state: Annotated[int, Field(ge=0, lt=2**32)] | None = None
-
-
-class PredictBody(_Given):
-    """Rows to be predicted, each with its columns."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"rows": [_ROW]}]})
-
-    rows: Annotated[list[dict[str, Value]], Field(min_length=1)]
-    keep: Annotated[bool, Field(description="Whether rows wait for their labels.")] = True
-
-
-class PredictMatrixBody(_Given):
-    """Rows to be predicted, with the names of the columns once."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"columns": ["age", "city"], "rows": [[31, "Rome"]]}]},
-    )
-
-    columns: list[str]
-    rows: Annotated[list[list[Value]], Field(min_length=1)]
-    keep: bool = True
-
-
-class IdLabel(_Given):
-    """The label of a predicted row."""
-
-    id: str
-    label: Label
-
-
-class IdLabelsBody(_Given):
-    """Labels of predicted rows, late and in any order."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"labels": [{"id": _ID, "label": "yes"}]}]}
-    )
-
-    labels: Annotated[list[IdLabel], Field(min_length=1)]
-
-
-class RowLabelsBody(_Given):
-    """Rows with their labels."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"rows": [_ROW], "labels": ["yes"]}]}
-    )
-
-    rows: Annotated[list[dict[str, Value]], Field(min_length=1)]
-    labels: Annotated[list[Label], Field(min_length=1)]
-
-
-class RowMatrixLabelsBody(_Given):
-    """Rows with their labels, and the names of the columns once."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"columns": ["age", "city"], "rows": [[31, "Rome"]], "labels": ["yes"]}]
-        },
-    )
-
-    columns: list[str]
-    rows: Annotated[list[list[Value]], Field(min_length=1)]
-    labels: Annotated[list[Label], Field(min_length=1)]
+]
 
 
 class _Told(BaseModel):
@@ -248,7 +118,7 @@ class Predictions(_Told):
         json_schema_extra={
             "examples": [
                 {
-                    "ids": [_ID], "labels": ["yes"], "classes": ["no", "yes"],
+                    "ids": [EXAMPLE_ID], "labels": ["yes"], "classes": ["no", "yes"],
                     "probabilities": [[0.1, 0.9]], "model": 3,
                 }
             ]

@@ -9,6 +9,7 @@ from fastapi import Request, Response
 from driftquilt.server import schemas
 from driftquilt.server.answers import answer
 from driftquilt.server.bodies import JSON, read_strictly
+from driftquilt.server.body_schemas import NewStreamBody
 from driftquilt.server.documents import document
 from driftquilt.server.house import House, NewStream
 from driftquilt.server.operations import Name, Operation, allow, expect_type, read_key
@@ -26,7 +27,7 @@ class StreamsApi:
     def operations(self) -> list[Operation]:
         """All of them."""
         create = document(
-            "admin", schemas.Stream, "Make a stream", status=201, body=[schemas.NewStreamBody],
+            "admin", schemas.Stream, "Make a stream", status=201, body=[NewStreamBody],
             problems=[409, 413, 415],
         )  # fmt: skip
         delete = document("admin", None, "Delete a stream and its rows", status=204)
