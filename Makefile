@@ -44,7 +44,8 @@ docs: $(DOCS_STAMP)
 audit: $(STAMP)
 	@test -x $(AUDIT_VENV)/bin/pip-audit || ($(PYTHON) -m venv $(AUDIT_VENV) && \
 		$(AUDIT_VENV)/bin/python -m pip install -qq --disable-pip-version-check pip-audit)
-	@$(AUDIT_VENV)/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	@$(AUDIT_VENV)/bin/pip-audit --requirement constraints.txt \
+		--requirement constraints-mlflow.txt --no-deps --disable-pip
 
 clean:
 	rm -rf $(VENV) $(MLFLOW_VENV) $(AUDIT_VENV) demo-out bench-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -56,11 +57,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 # MLflow refuses some of the versions that constraints.txt pins, so it lives apart.
-$(MLFLOW_STAMP): pyproject.toml
+$(MLFLOW_STAMP): pyproject.toml constraints-mlflow.txt
 	@test -x $(MLFLOW_VENV)/bin/python || $(PYTHON) -m venv $(MLFLOW_VENV)
 	@echo "Installing into $(MLFLOW_VENV), once; this takes some minutes ..." >&2
-	@$(MLFLOW_VENV)/bin/python -m pip install -qq --disable-pip-version-check -e '.[mlflow]' \
-		hypothesis pandas pytest pytest-timeout
+	@$(MLFLOW_VENV)/bin/python -m pip install -qq --disable-pip-version-check -c constraints-mlflow.txt \
+		-e '.[mlflow]' hypothesis pandas pytest pytest-timeout
 	@touch $@
 
 $(DOCS_STAMP): $(STAMP)
