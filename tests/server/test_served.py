@@ -17,12 +17,14 @@ from typing import Any
 import pytest
 
 from driftquilt.server import served as served_module
-from driftquilt.server.bodies import JSON, read_labels_body, read_rows
-from driftquilt.server.house import House, NewStream
+from driftquilt.server.bodies import JSON, pack_rows, read_labels_body, read_rows
+from driftquilt.server.house import House, NewStream, Schema
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
 from driftquilt.server.settings import ServeSettings
 from driftquilt.store.disk import DiskStore
+from driftquilt.store.folder import model_path
+from driftquilt.stream.checkpoint import versions
 from driftquilt.stream.events import TrainingFailed
 from driftquilt.stream.training import Outcome, Trainer, Training, on_thread
 from driftquilt.stream.workers import Workers
@@ -300,6 +302,119 @@ async def test_a_turn_in_which_one_request_fails_acknowledges_none_of_it(tmp_pat
 
 
 @in_loop
+async def test_what_was_not_acknowledged_is_not_learned_after_a_failure(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        await learn(served, *range(5))
+
+        def learn_and_fall() -> None:
+            served.stream.learn_many(rows(10), labels(10), notes=[{}])
+            raise OSError("the disk is on fire")
+
+        assert await refused(served.turn(learn_and_fall)) == "stream-failed"
+        served._failed_at -= served_module._REOPEN_AFTER
+        assert (await learn(served, 11))["n_rows"] == 6
+    assert stored(tmp_path) == Counter([*range(5), 11])
+
+
+@in_loop
+async def test_a_row_without_a_value_waits_and_is_refused_with_its_label(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        body = json.dumps({"rows": [{"number": None}, {"number": 1, "b": 1}]}).encode()
+        read = read_rows(body, JSON, 10)
+        nothing, something = await served.keep(*pack_rows(read.frame, body, JSON), 2)
+        (empty,) = await served.keep(
+            *pack_rows(read_rows(b'{"rows": [{"number": null}]}', JSON, 1).frame, b"", JSON), 1
+        )
+        await learn(served, *range(5))
+        told = await tell(served, {nothing: "yes", something: "yes", empty: "no"}, key="k")
+        assert told["learned"] + len(told["refused"]) == 3
+        assert {one["reason"] for one in told["refused"]} <= {"unfit"}
+        again = await tell(served, {nothing: "yes", something: "yes", empty: "no"}, key="k")
+        assert again == told | {"replayed": True}
+        assert (await learn(served, 7))["learned"] == 1
+
+
+@in_loop
+async def test_rows_that_do_not_go_with_the_stream_leave_the_others_their_labels(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        ids = []
+        for row in ({"a": 1.0}, {"b": 1.0}, {"a": 2.0}, {"a": "text"}):
+            body = json.dumps({"rows": [row]}).encode()
+            ids += await served.keep(body, JSON, 1)
+        told = await tell(served, dict.fromkeys(ids, "yes"), key="k")
+        refusals = [{"id": ids[1], "reason": "unfit"}, {"id": ids[3], "reason": "unfit"}]
+        assert (told["learned"], told["refused"]) == (2, refusals)
+        assert await tell(served, dict.fromkeys(ids, "yes"), key="k") == told | {"replayed": True}
+        last = await tell(served, {ids[1]: "yes"})
+        assert (last["learned"], last["refused"]) == (0, refusals[:1])
+
+
+@in_loop
+async def test_ids_do_not_make_a_stream_wider_than_it_may_be(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served, ids = await make(opened), []
+        for first in range(0, 6_000, 1_500):
+            row = {"a": 1.0} | {f"c{n}": 1.0 for n in range(first, first + 1_500)}
+            ids += await served.keep(json.dumps({"rows": [row]}).encode(), JSON, 1)
+        told = await tell(served, dict.fromkeys(ids, "yes"))
+        assert (told["learned"], [one["id"] for one in told["refused"]]) == (2, ids[2:])
+        assert len(served.stream.columns) == 3_001
+
+
+@in_loop
+async def test_a_key_stands_for_its_request_though_nothing_was_to_be_learned(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        ids = await keep(served, 1, 2)
+        await tell(served, dict.fromkeys(ids, "yes"))
+        assert (await tell(served, {ids[0]: "yes"}, key="k"))["repeated"] == 1
+        assert await refused(tell(served, {ids[1]: "yes"}, key="k")) == "key-reused"
+
+
+@in_loop
+async def test_true_is_not_the_label_1_of_a_schema(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        schema = Schema({"number": "number", "b": "number"}, labels=[0, 1])
+        served = await opened.create(NewStream("s", schema=schema))
+        body = {"rows": rows(1), "labels": [True]}
+        assert await refused(post(served, body)) == "rows-invalid"
+        assert (await post(served, body | {"labels": [1]}))["learned"] == 1
+
+
+@in_loop
+async def test_a_promotion_that_failed_is_not_told_as_done_under_its_key(tmp_path: Path) -> None:
+    async with house(tmp_path, on_thread) as opened:
+        served = await make(opened, segment_rows=1000)
+        for at in range(0, 60, 30):
+            await learn(served, *range(at, at + 30))
+            await served.turn(served.adapt)
+            await trained(served)
+        first, *_, last = served.stream.models
+        path = model_path(served.stream.store.path, versions(served.stream.store)[first])  # type: ignore[attr-defined]
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+
+        async def promote() -> dict[str, Any]:
+            do, stream = served.intake.do_once, served.stream
+            return await served.turn(lambda: do(
+                "key", "digest", lambda: {"model": first},
+                lambda told, note: stream.roll_back(told["model"], note=note),
+            ))  # fmt: skip
+
+        for _ in range(2):
+            assert await refused(promote()) == "stream-failed"
+            served._failed_at -= served_module._REOPEN_AFTER
+        await learn(served, 100)
+        assert served.stream.model == last
+
+
+@in_loop
 async def test_more_rows_than_may_wait_are_refused_until_there_is_room(tmp_path: Path) -> None:
     async with house(tmp_path, max_backlog=50) as opened:
         served = await make(opened)
@@ -423,7 +538,10 @@ async def test_a_roll_back_and_its_key_become_durable_in_the_same_step(tmp_path:
         assert served.stream.model == last > first
         copy_at_commits(tmp_path, served)
         roll_back = served.stream.roll_back
-        decide, carry_out = lambda: {"model": first}, lambda told: roll_back(told["model"])
+        decide, carry_out = (
+            lambda: {"model": first},
+            (lambda told, note: roll_back(told["model"], note=note)),
+        )
         await served.turn(lambda: served.intake.do_once("key", "digest", decide, carry_out))
     found = []
     for crashed in crash_copies(tmp_path):

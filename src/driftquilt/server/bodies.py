@@ -101,14 +101,15 @@ def pack_rows(frame: Frame, body: bytes, kind: str) -> tuple[bytes, str]:
     if frame.texts:
         return body, kind
     names = orjson.dumps(frame.names)
-    return b"%d\n%b%b" % (len(names), names, frame.numbers.tobytes()), NUMBERS
+    return b"%d %d\n%b%b" % (len(frame), len(names), names, frame.numbers.tobytes()), NUMBERS
 
 
 def _unpack_rows(packed: bytes) -> Frame:
-    size, _, rest = packed.partition(b"\n")
-    names = orjson.loads(rest[: int(size)])
-    numbers = np.frombuffer(rest, offset=int(size), dtype=np.float64)
-    return Frame(tuple(names), numbers.reshape(-1, len(names)), {})
+    head, _, rest = packed.partition(b"\n")
+    n_rows, size = map(int, head.split())
+    names = orjson.loads(rest[:size])
+    numbers = np.frombuffer(rest[size:], dtype=np.float64)
+    return Frame(tuple(names), numbers.reshape(n_rows, len(names)), {})
 
 
 def read_rows(body: bytes, kind: str, most: int) -> Rows:

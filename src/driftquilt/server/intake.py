@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from driftquilt.errors import InputError
 from driftquilt.inputs.frame import Frame
 from driftquilt.inputs.row import Row
 from driftquilt.server.bodies import IdLabels, Rows, read_rows
@@ -23,7 +24,7 @@ from driftquilt.server.delays import Delays
 from driftquilt.server.once import Once
 from driftquilt.server.problems import Problem
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.sizes import expect_stream_size
+from driftquilt.server.sizes import expect_stream_size, fits_stream
 from driftquilt.server.waiting import WaitingRows
 from driftquilt.server.waiting_file import WaitingFile
 from driftquilt.store.base import State
@@ -33,17 +34,40 @@ from driftquilt.stream.runner import QuiltStream
 __all__ = ["Intake"]
 
 _AT_ONCE = 100  # rows learned between two looks at the stream
-_FRAMES = 64  # requests whose rows are kept decoded
+_FRAME_BYTES = 1 << 24  # of requests whose rows are kept decoded
 _KIND = {bool: "booleans", int: "whole numbers", str: "text"}
+
+
+class _Waiting(NamedTuple):
+    """A row that waits under an id of a request, and its label."""
+
+    id: str
+    row: Row
+    label: Label
+    place: tuple[WaitingFile, int]
+    came: float
 
 
 @dataclass
 class _Found:
-    """Rows that wait under the ids of a request: row, label, where, when it came."""
+    """What became of the ids of a request."""
 
-    rows: list[tuple[Row, Label, tuple[WaitingFile, int], float]] = field(default_factory=list)
+    rows: list[_Waiting] = field(default_factory=list)
     n_repeated: int = 0
     refused: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def plain(self) -> tuple[list[Row], list[Label]]:
+        return [waiting.row for waiting in self.rows], [waiting.label for waiting in self.rows]
+
+    def refuse(self, row_id: str, reason: str) -> None:
+        self.refused.append({"id": row_id, "reason": reason})
+
+    def refuse_rows(self, unfit: Collection[int]) -> None:
+        """Take rows out that do not go with the stream, by number."""
+        for number in sorted(unfit):
+            self.refuse(self.rows[number].id, "unfit")
+        self.rows = [row for number, row in enumerate(self.rows) if number not in unfit]
 
 
 class Intake:
@@ -63,7 +87,8 @@ class Intake:
         first = time.time_ns() // 1_000_000
         born = int(datetime.fromisoformat(state["service"]["created"]).timestamp()) * 1000
         self.waiting = WaitingRows(folder, settings.max_waiting, state, first, born)
-        self._frames: OrderedDict[tuple[int, int], Frame] = OrderedDict()
+        self._frames: OrderedDict[tuple[int, int], tuple[Frame, int]] = OrderedDict()
+        self._frame_bytes = 0
         self.go_on(stream, state)
 
     def go_on(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
@@ -73,11 +98,14 @@ class Intake:
         self.curve.add(stream.n_rows, stream.n_right)
 
     def learn_rows(self, given: Rows, key: str | None, digest: str) -> dict[str, Any]:
+        """Rows with their labels."""
         entry = self.once.find(key, digest) if key else None
         if entry is not None and entry.answer is not None:
-            return {**entry.answer, "replayed": True}
+            return {**entry.answer, "refused": [], "replayed": True}
         labels = given.labels or []
         self._expect_labels(labels)
+        names = {*given.frame.names, *given.frame.texts}
+        expect_stream_size(n_columns=len(names | self.stream.columns.keys()))
         rows = [given.frame.row(at) for at in range(len(given.frame))]
         self.stream.expect(rows, labels)
         n_done = entry.n_done if entry is not None else 0
@@ -87,30 +115,33 @@ class Intake:
             for at in range(n_done, len(rows))
         ]
         self._learn(rows[n_done:], labels[n_done:], notes)
-        return answer
+        return {**answer, "refused": []}
 
     def learn_ids(self, given: IdLabels, key: str | None, digest: str) -> dict[str, Any]:
+        """Labels of rows that wait; those that have one already, or cannot have it, are told."""
         entry = self.once.find(key, digest) if key else None
-        if entry is not None and entry.answer is not None:
-            return {**entry.answer, "replayed": True}
         found = self._find_all(given)
-        rows, labels = [row for row, *_ in found.rows], [label for _, label, *_ in found.rows]
-        if not rows and not found.n_repeated:
+        if entry is not None and entry.answer is not None:
+            found.refuse_rows(range(len(found.rows)))  # as it was, or they would not wait
+            return {**entry.answer, "refused": found.refused, "replayed": True}
+        if not found.rows and not found.n_repeated:
             raise Problem("ids-unknown", "no row waits under any of these ids")
-        self._expect_labels(labels)
-        self.stream.expect(rows, labels)
+        self._expect_labels(found.plain[1])
+        found.refuse_rows(self._unfit(*found.plain))
         n_done = entry.n_done if entry is not None else 0  # and have their label by now
-        answer = self._answer(n_done + len(rows), len(rows))
-        answer |= {"repeated": max(0, found.n_repeated - n_done), "refused": found.refused}
+        n_rows = len(found.rows)
+        answer = self._answer(n_done + n_rows, n_rows, max(0, found.n_repeated - n_done))
         notes: list[State] = []
-        for at, (_, _, place, _) in enumerate(found.rows, 1):
-            mark = self.waiting.mark(*place)
-            last = answer if at == len(rows) else None
+        for at, waiting in enumerate(found.rows, 1):
+            mark = self.waiting.mark(*waiting.place)
+            last = answer if at == n_rows else None
             notes.append(mark | self._once_note(key, digest, n_done + at, last))
-        self._learn(rows, labels, notes)
-        self.delays.add([time.time() - came for *_, came in found.rows])
-        self.n_labels += len(rows)
-        return answer
+        if not found.rows:
+            self.stream.note(self._once_note(key, digest, n_done, answer))
+        self._learn(*found.plain, notes)
+        self.delays.add([time.time() - waiting.came for waiting in found.rows])
+        self.n_labels += n_rows
+        return {**answer, "refused": found.refused}
 
     def _find_all(self, given: IdLabels) -> _Found:
         found = _Found()
@@ -122,21 +153,34 @@ class Intake:
                 continue
             waiting = None if isinstance(place, str) else self._waiting_row(*place)
             if isinstance(place, str) or waiting is None:
-                reason = place if isinstance(place, str) else "forgotten"
-                found.refused.append({"id": row_id, "reason": reason})
+                found.refuse(row_id, place if isinstance(place, str) else "forgotten")
                 continue
             seen.add(row_id)
             row, came = waiting
-            found.rows.append((row, label, place, came))
+            found.rows.append(_Waiting(row_id, row, label, place, came))
         return found
 
-    def _answer(self, n_rows: int, n_new: int) -> dict[str, Any]:
-        return {
-            "learned": n_rows,
-            "repeated": 0,
-            "refused": [],
-            "n_rows": self.stream.n_rows + n_new,
-        }
+    def _unfit(self, rows: Sequence[Row], labels: Sequence[Label]) -> set[int]:
+        """Rows that the stream cannot learn, by number: it has changed since they came."""
+        try:
+            self.stream.expect(rows, labels)
+            unfit = set[int]()
+        except InputError:
+            unfit = set(self.stream.unfit(rows, labels))
+        known = {*self.stream.columns}
+        for number, row in enumerate(rows):
+            if number not in unfit:
+                wider = known | {name for name, value in row.items() if value is not None}
+                if fits_stream(len(wider)):
+                    known = wider
+                else:
+                    unfit.add(number)
+        return unfit
+
+    def _answer(self, n_rows: int, n_new: int, n_repeated: int = 0) -> dict[str, Any]:
+        """The answer as it is remembered: what was refused may be long, and is found again."""
+        n_all = self.stream.n_rows + n_new
+        return {"learned": n_rows, "repeated": n_repeated, "n_rows": n_all}
 
     def _once_note(
         self, key: str | None, digest: str, n_done: int, answer: dict[str, Any] | None
@@ -148,21 +192,22 @@ class Intake:
         key: str | None,
         digest: str,
         decide: Callable[[], dict[str, Any]],
-        carry_out: Callable[[dict[str, Any]], None] | None = None,
+        carry_out: Callable[[dict[str, Any], State], None] | None = None,
     ) -> dict[str, Any]:
         """Do something other than learning, unless it was done under this key; in a turn.
 
-        What `decide` says is the answer. It is noted before it is carried out, so that both become
-        durable in the same step.
+        What `decide` says is the answer; `carry_out` is given it, and the note of it, which it
+        makes durable in the very step that does what was decided.
         """
         entry = self.once.find(key, digest) if key else None
         if entry is not None and entry.answer is not None:
             return {**entry.answer, "replayed": True}
         answer = decide()
-        if key:
-            self.stream.note(self.once.note(key, digest, 0, answer))
+        note = self._once_note(key, digest, 0, answer)
         if carry_out is not None:
-            carry_out(answer)
+            carry_out(answer, note)
+        else:
+            self.stream.note(note)
         return answer
 
     def _learn(self, rows: Sequence[Row], labels: Sequence[Label], notes: Sequence[State]) -> None:
@@ -184,14 +229,17 @@ class Intake:
     def _waiting_row(self, file: WaitingFile, place: int) -> tuple[Row, float] | None:
         spot = self.waiting.locate(file, place)
         key = (spot.number, spot.offset)
-        frame = self._frames.get(key)
+        frame, _ = self._frames.get(key, (None, 0))
         if frame is None:
             body = self.waiting.read(spot)
             if body is None:
                 return None
-            frame = self._frames[key] = read_rows(body.content, body.kind, body.n_rows).frame
-            if len(self._frames) > _FRAMES:
-                self._frames.popitem(last=False)
+            frame = read_rows(body.content, body.kind, body.n_rows).frame
+            self._frames[key] = (frame, len(body.content))
+            self._frame_bytes += len(body.content)
+            while self._frame_bytes > _FRAME_BYTES:
+                _, (_, n_bytes) = self._frames.popitem(last=False)
+                self._frame_bytes -= n_bytes
         return frame.row(spot.at), spot.came
 
     def _expect_labels(self, labels: Sequence[Label]) -> None:
@@ -201,5 +249,8 @@ class Intake:
             raise Problem("rows-invalid", f"labels have been {_KIND[type(known[0])]} so far")
         expect_stream_size(n_classes=len({*self.stream.classes, *labels}))
         declared = (self._schema or {}).get("labels")
-        if declared is not None and not all(label in declared for label in labels):
+        if declared is None:
+            return
+        allowed = {(type(label), label) for label in declared}  # True is 1, but not the same label
+        if not all((type(label), label) in allowed for label in labels):
             raise Problem("rows-invalid", "there is a label that the stream's schema does not have")

@@ -16,6 +16,7 @@ from driftquilt.server.model_files import FORMATS, model_bytes
 from driftquilt.server.operations import Name, Operation, Version, allow, in_turn, on_thread
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
+from driftquilt.store.base import State
 
 __all__ = ["ModelsApi"]
 
@@ -93,9 +94,10 @@ async def _promote(served: Served, request: Request, choose: Callable[[], int]) 
             raise Problem("model-unknown", "no model of this version is kept")
         return {"model": version}
 
-    return await in_turn(
-        served, request, decide, lambda decided: served.stream.roll_back(decided["model"])
-    )
+    def carry_out(decided: dict[str, Any], note: State) -> None:
+        served.stream.roll_back(decided["model"], note=note)
+
+    return await in_turn(served, request, decide, carry_out)
 
 
 def _adapt(served: Served) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -13,8 +12,10 @@ from fastapi import Path, Query, Request, Response
 from driftquilt.server.answers import answer
 from driftquilt.server.gate import CALLER, Caller
 from driftquilt.server.house import NAME, House
+from driftquilt.server.once import short_digest
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
+from driftquilt.store.base import State
 
 __all__ = [
     "After",
@@ -72,7 +73,7 @@ async def read_key(request: Request) -> tuple[str | None, str]:
             "parameter-invalid", "an Idempotency-Key has 1 to 128 letters, digits and _.:-"
         )
     content = f"{request.method} {request.url.path}\n".encode() + await request.body()
-    return key, hashlib.sha256(content).hexdigest()
+    return key, short_digest(content)
 
 
 async def on_thread(house: House, run: Callable[[], T]) -> T:
@@ -84,7 +85,7 @@ async def in_turn(
     served: Served,
     request: Request,
     decide: Callable[[], dict[str, Any]],
-    carry_out: Callable[[dict[str, Any]], None] | None = None,
+    carry_out: Callable[[dict[str, Any], State], None] | None = None,
     *,
     status: int = 200,
 ) -> Response:

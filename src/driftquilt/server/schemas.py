@@ -133,10 +133,10 @@ class Predictions(_Told):
 
 
 class Refusal(_Told):
-    """An id that no row waits under."""
+    """An id that no row waits under, or under which one waits that does not go with the stream."""
 
     id: str
-    reason: Literal["unknown", "forgotten"]
+    reason: Literal["unknown", "forgotten", "unfit"]
 
 
 class Learned(_Told):

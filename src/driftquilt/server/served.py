@@ -268,7 +268,7 @@ class Served:
 
     def _reopen(self) -> None:
         try:
-            self.stream.close(finish_training=False)
+            self.stream.close(finish_training=False, discard=True)  # it was told that it failed
         except DriftquiltError as error:
             _log.info("closing after a failure: %s", error, extra={"stream": self.name})
         with self._opened() as (stream, state):

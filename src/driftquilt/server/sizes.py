@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from driftquilt.server.problems import Problem
 
-__all__ = ["expect_letters", "expect_size", "expect_stream_size"]
+__all__ = ["expect_letters", "expect_size", "expect_stream_size", "fits_stream"]
 
 #: What a stream may come to have in its life: nets grow with both.
 _STREAM_COLUMNS, _STREAM_CLASSES = 4_000, 1_000
@@ -38,9 +38,14 @@ def expect_size(n_rows: int, n_columns: int, most: int) -> None:
         )
 
 
+def fits_stream(n_columns: int) -> bool:
+    """Whether a stream may have so many columns."""
+    return n_columns <= _STREAM_COLUMNS
+
+
 def expect_stream_size(n_columns: int = 0, n_classes: int = 0) -> None:
     """Refuse what would make a stream wider than it may be."""
-    if n_columns > _STREAM_COLUMNS:
+    if not fits_stream(n_columns):
         raise Problem("rows-invalid", f"a stream has at most {_STREAM_COLUMNS} columns")
     if n_classes > _STREAM_CLASSES:
         raise Problem("rows-invalid", f"a stream has at most {_STREAM_CLASSES} classes")

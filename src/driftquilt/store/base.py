@@ -149,8 +149,11 @@ class Store(Protocol):
     def write_state(self, state: State) -> None:
         """Replace some keys of the state, durably."""
 
-    def close(self) -> None:
-        """Make everything durable and let go; closing twice is fine."""
+    def close(self, *, discard: bool = False) -> None:
+        """Make everything durable and let go; closing twice is fine.
+
+        With `discard` a store on disk lets go as a crash would: what is not durable never was.
+        """
 
     def __enter__(self) -> Self: ...
 

@@ -227,8 +227,8 @@ class DiskStore:
             self._journal.add([], None, texts)
             self._journal.commit()
 
-    def close(self) -> None:
-        """Commit what waits and let the folder go, even if the commit fails."""
+    def close(self, *, discard: bool = False) -> None:
+        """Commit what waits, or discard it, and let the folder go, even if the commit fails."""
         if os.getpid() != self._pid:  # forked: nothing of it is ours
             return
         with self._journal.lock, translated(self.path, "closing"):
@@ -236,7 +236,7 @@ class DiskStore:
                 return
             self._closed = True
             try:
-                self._journal.close()
+                self._journal.close(discard=discard)
             finally:
                 try:
                     self._manifest.close()

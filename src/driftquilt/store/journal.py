@@ -159,9 +159,11 @@ class Journal:
                 f"({self._failure})"
             ) from self._failure
 
-    def close(self) -> None:
-        """Commit what waits; raises a failure that nobody has been told of."""
-        if self._failure is None:
+    def close(self, *, discard: bool = False) -> None:
+        """Commit what waits, or discard it; raises a failure that nobody has been told of."""
+        if discard:
+            self._take_group()
+        elif self._failure is None:
             self.commit()
         elif not self._is_told:
             self.expect_sound()

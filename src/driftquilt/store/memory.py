@@ -162,7 +162,7 @@ class MemoryStore:
         with self._open():
             self._state.update(texts)
 
-    def close(self) -> None:
+    def close(self, *, discard: bool = False) -> None:  # noqa: ARG002 - all is lost in any case
         self._closed = True
 
     def __enter__(self) -> Self:

@@ -20,17 +20,18 @@ make all of it numbers or all of it text
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from driftquilt.errors import InputError
+from driftquilt.inputs.moments import source
 from driftquilt.inputs.row import Row
 from driftquilt.stream.rows import Label
 from driftquilt.stream.strangers import refuse_stranger
 
-__all__ = ["LABEL", "Columns"]
+__all__ = ["LABEL", "Columns", "expect_no_date_among"]
 
 LABEL = "label"
 
@@ -61,6 +62,8 @@ class Columns:
             for name, value in row.items():
                 if value is not None:
                     _expect_kind(self._is_text, new, name, value)
+        if new:
+            expect_no_date_among(self._is_text.keys(), new)
         label_type = self._label_type
         for label in labels:
             label_type = label_type or type(label)
@@ -85,6 +88,22 @@ class Columns:
                 raise InputError(f"row {number}: {error}") from error
             if number < len(rows) - 1:
                 just_now.update(name for name, value in row.items() if value is not None)
+
+    def unfit(
+        self, rows: Sequence[Row], labels: Sequence[Label], *, strangers: bool
+    ) -> dict[int, str]:
+        """Rows that could not follow the fitting ones before them, by number, and why."""
+        so_far, found = Columns.from_json(self.to_json()), dict[int, str]()
+        for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
+            try:
+                so_far.expect([row], [label])
+                if not strangers:
+                    so_far.expect_related([row])
+            except InputError as error:
+                found[number] = str(error)
+            else:
+                so_far.remember(row, label)
+        return found
 
     def remember(self, row: Row, label: Label) -> list[str]:
         """Take in what a row holds, which has been expected; the columns that are new with it."""
@@ -159,6 +178,30 @@ def _expect_kind(
             f"column {name!r} holds {now} {value!r}, but it has held {held} so far; make all of "
             "it numbers or all of it text"
         )
+
+
+def expect_no_date_among(known: Collection[str], new: Iterable[str]) -> None:
+    """Refuse new columns if they make a date of one that was none, or the other way round.
+
+    A date comes as columns of its parts, such as `day (day of week, sin)`, beside which there is
+    none that is called `day`.
+    """
+    plain, dated = set(known), {source(name) for name in known if source(name) != name}
+    for name in new:
+        whole = source(name)
+        if whole != name and whole in plain:
+            raise InputError(
+                f"column {whole!r} holds a date or a time, but it has held none so far; make all "
+                "of it the same"
+            )
+        if name in dated:
+            raise InputError(
+                f"column {name!r} has held dates or times so far, and now it holds none; make all "
+                "of it the same"
+            )
+        plain.add(name)
+        if whole != name:
+            dated.add(whole)
 
 
 def _expect_name(name: str) -> None:

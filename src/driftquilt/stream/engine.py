@@ -181,10 +181,11 @@ class Engine:
             self._seal(full=self.n_current >= self.setup.settings.segment_rows)
         return waiting
 
-    def roll_back(self, version: int) -> None:
-        """Let an earlier model take over."""
+    def roll_back(self, version: int, notes: State) -> None:
+        """Let an earlier model take over; the notes are stored in the same step."""
         champion = self._read_champion(version, self.learning.classes)
         with self._going_on():
+            self.note(notes)
             self.learning.crown(champion)
             self.tell(ModelRolledBack(self.learning.n_rows, version))
             self.checkpoint()

@@ -202,6 +202,14 @@ class QuiltStream(Late):
         with self._lock:
             self._expect(rows, labels)
 
+    def unfit(self, X: Any, y: Iterable[Any]) -> dict[int, str]:
+        """Rows that could not be learned after those before them, by number, and why."""
+        rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
+        labels = read_labels(y)
+        with self._lock:
+            columns = self._engine.columns
+            return columns.unfit(rows, labels, strangers=self._takes_strangers)
+
     def learn_many(
         self, X: Any, y: Iterable[Any], *, notes: Sequence[State] | None = None
     ) -> list[Event]:
@@ -233,11 +241,14 @@ class QuiltStream(Late):
         for number, pair in enumerate(rows):
             yield from read_at(number, self._learn_pair, pair)
 
-    def roll_back(self, version: int) -> None:
-        """Let an earlier model answer again, until the next one is promoted."""
+    def roll_back(self, version: int, *, note: State | None = None) -> None:
+        """Let an earlier model answer again, until the next one is promoted.
+
+        A note is state of the store that becomes safe in the same step.
+        """
         with self._lock:
             self._expect_model(version)
-            self._engine.roll_back(version)
+            self._engine.roll_back(version, note or {})
 
     def note(self, state: State) -> None:
         """Let state of the store become safe with the rows so far, by the next `flush`."""
@@ -271,20 +282,21 @@ class QuiltStream(Late):
                 )
             self._engine.adapt()
 
-    def close(self, *, finish_training: bool = True) -> None:
+    def close(self, *, finish_training: bool = True, discard: bool = False) -> None:
         """Wait for a training, write everything down and let go of the store.
 
         A training that is not finished begins again with the first row after `open`. After a
-        failure nothing is written. Closing twice is fine.
+        failure nothing is written; nor is it with `discard`, which lets go as a crash would.
+        Closing twice is fine.
         """
         with self._lock:
             closed, self._closed = self._closed, True
             try:
-                if self._engine.failure is None and not closed:
+                if self._engine.failure is None and not closed and not discard:
                     self._engine.collect(wait=finish_training)
                     self._engine.checkpoint(self._waiting_in_memory())
             finally:
-                self._engine.store.close()
+                self._engine.store.close(discard=discard)
             if self._untold is not None and not closed:
                 raise self._untold
 
