@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _measure(folder: Path, seconds: int, rounds: int) -> dict[str, Any]:
-    token = Tokens.read(folder / "tokens.json").create("bench", ["admin"])
+    token = Tokens(folder / "tokens.json").create("bench", ["admin"])
     with _serve(folder) as ours, _plain() as plain:
         client = httpx.Client(
             base_url=f"{ours}/v1", headers={"Authorization": f"Bearer {token}"}, timeout=60

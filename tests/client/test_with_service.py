@@ -160,7 +160,7 @@ def test_live_events_and_requests_outlast_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_token_allows_what_its_scope_says(tmp_path: Path) -> None:
-    tokens = Tokens.read(tmp_path / "state" / "tokens.json")
+    tokens = Tokens(tmp_path / "state" / "tokens.json")
     reader, writer, admin = (tokens.create(name, [name]) for name in ("read", "write", "admin"))
     with Running(tmp_path) as running:
         url = running.url

@@ -52,7 +52,7 @@ class Running:
 
     @property
     def tokens(self) -> Tokens:
-        return Tokens.read(self.store / "tokens.json")
+        return Tokens(self.store / "tokens.json")
 
     @property
     def pid(self) -> int:

@@ -35,7 +35,7 @@ class InProcess:
 
     @property
     def tokens(self) -> Tokens:
-        return Tokens.read(self.app.settings.store / "tokens.json")
+        return Tokens(self.app.settings.store / "tokens.json")
 
     def request(self, method: str, path: str, **given: Any) -> httpx.Response:
         return self._portal.call(partial(self._client.request, method, path, **given))

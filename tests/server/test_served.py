@@ -94,7 +94,7 @@ async def learn(served: Served, *numbers: int, key: str | None = None) -> dict[s
 
 async def keep(served: Served, *numbers: int) -> list[str]:
     sent = json.dumps({"rows": rows(*numbers)}).encode()
-    return await served.keep(sent, JSON, len(read_rows(sent, JSON, 10_000).frame))
+    return await served.keeper.keep(sent, JSON, len(read_rows(sent, JSON, 10_000).frame))
 
 
 async def tell(served: Served, told: dict[str, str], key: str | None = None) -> dict[str, Any]:
@@ -323,8 +323,8 @@ async def test_a_row_without_a_value_waits_and_is_refused_with_its_label(tmp_pat
         served = await make(opened)
         body = json.dumps({"rows": [{"number": None}, {"number": 1, "b": 1}]}).encode()
         read = read_rows(body, JSON, 10)
-        nothing, something = await served.keep(*pack_rows(read.frame, body, JSON), 2)
-        (empty,) = await served.keep(
+        nothing, something = await served.keeper.keep(*pack_rows(read.frame, body, JSON), 2)
+        (empty,) = await served.keeper.keep(
             *pack_rows(read_rows(b'{"rows": [{"number": null}]}', JSON, 1).frame, b"", JSON), 1
         )
         await learn(served, *range(5))
@@ -345,7 +345,7 @@ async def test_rows_that_do_not_go_with_the_stream_leave_the_others_their_labels
         ids = []
         for row in ({"a": 1.0}, {"b": 1.0}, {"a": 2.0}, {"a": "text"}):
             body = json.dumps({"rows": [row]}).encode()
-            ids += await served.keep(body, JSON, 1)
+            ids += await served.keeper.keep(body, JSON, 1)
         told = await tell(served, dict.fromkeys(ids, "yes"), key="k")
         refusals = [{"id": ids[1], "reason": "unfit"}, {"id": ids[3], "reason": "unfit"}]
         assert (told["learned"], told["refused"]) == (2, refusals)
@@ -360,7 +360,7 @@ async def test_ids_do_not_make_a_stream_wider_than_it_may_be(tmp_path: Path) -> 
         served, ids = await make(opened), []
         for first in range(0, 6_000, 1_500):
             row = {"a": 1.0} | {f"c{n}": 1.0 for n in range(first, first + 1_500)}
-            ids += await served.keep(json.dumps({"rows": [row]}).encode(), JSON, 1)
+            ids += await served.keeper.keep(json.dumps({"rows": [row]}).encode(), JSON, 1)
         told = await tell(served, dict.fromkeys(ids, "yes"))
         assert (told["learned"], [one["id"] for one in told["refused"]]) == (2, ids[2:])
         assert len(served.stream.columns) == 3_001
@@ -422,7 +422,7 @@ async def test_more_rows_than_may_wait_are_refused_until_there_is_room(tmp_path:
         told = await asyncio.gather(*turns, return_exceptions=True)
         kinds = [answer.kind if isinstance(answer, Problem) else "" for answer in told]
         assert kinds == ["", "", "backlog-full", "backlog-full", "backlog-full"]
-        assert served.n_backlog == 0
+        assert served._n_backlog == 0
         assert (await learn(served, *range(200, 260)))["learned"] == 60
     assert stored(tmp_path) == Counter([*range(40), *range(200, 260)])
 

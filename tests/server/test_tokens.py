@@ -27,7 +27,7 @@ def _always_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_token_is_found_by_itself_alone(path: Path) -> None:
-    tokens = Tokens.read(path)
+    tokens = Tokens(path)
     secrets = {name: tokens.create(name, ["read"]) for name in ("a", "b", "c")}
     for name, secret in secrets.items():
         assert len(secret) == 46
@@ -41,7 +41,7 @@ def test_a_token_is_found_by_itself_alone(path: Path) -> None:
 
 
 def test_what_is_kept_does_not_tell_the_token_and_is_its_owners_alone(path: Path) -> None:
-    secret = Tokens.read(path).create("app", ["write", "read"])
+    secret = Tokens(path).create("app", ["write", "read"])
     assert secret.removeprefix("dq_") not in path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     [entry] = json.loads(path.read_text())["tokens"]
@@ -52,7 +52,7 @@ def test_what_is_kept_does_not_tell_the_token_and_is_its_owners_alone(path: Path
 def test_a_draft_left_by_a_crash_lends_its_permissions_to_nobody(path: Path) -> None:
     path.parent.mkdir()
     path.with_name("tokens.json.tmp").touch(mode=0o666)
-    Tokens.read(path).create("app", ["write"])
+    Tokens(path).create("app", ["write"])
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not path.with_name("tokens.json.tmp").exists()
 
@@ -61,7 +61,7 @@ def test_a_draft_left_by_a_crash_lends_its_permissions_to_nobody(path: Path) -> 
 def test_tokens_that_root_makes_are_the_services_to_read(path: Path) -> None:
     path.parent.mkdir()
     os.chown(path.parent, 12345, 12345)
-    Tokens.read(path).create("app", ["read"])
+    Tokens(path).create("app", ["read"])
     for file in path.parent.iterdir():
         assert (file.stat().st_uid, stat.S_IMODE(file.stat().st_mode)) == (12345, 0o600)
 
@@ -82,27 +82,27 @@ def test_a_scope_includes_those_below_it(scopes: set[str], may: list[str]) -> No
 
 @pytest.mark.usefixtures("_always_look")
 def test_what_another_process_does_counts_here(path: Path) -> None:
-    serving = Tokens.read(path)
+    serving = Tokens(path)
     assert not serving.were_made
     code = (
         "import sys; from pathlib import Path; from driftquilt.server.tokens import Tokens;"
-        "print(Tokens.read(Path(sys.argv[1])).create('app', ['read']))"
+        "print(Tokens(Path(sys.argv[1])).create('app', ['read']))"
     )
     command = [sys.executable, "-c", code, str(path)]
     secret = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert serving.find(secret) is not None
-    Tokens.read(path).revoke("app")
+    Tokens(path).revoke("app")
     assert serving.find(secret) is None
 
 
 @pytest.mark.usefixtures("_always_look")
 def test_the_last_tokens_revocation_opens_nothing(path: Path) -> None:
-    serving = Tokens.read(path)
+    serving = Tokens(path)
     serving.create("app", ["read"])
     serving.revoke("app")
     assert len(serving) == 0
     assert serving.were_made
-    assert Tokens.read(path).were_made
+    assert Tokens(path).were_made
     path.unlink()
     assert serving.were_made
 
@@ -110,8 +110,8 @@ def test_the_last_tokens_revocation_opens_nothing(path: Path) -> None:
 def test_a_new_token_is_known_at_once_and_a_revoked_one_refused_within_a_second(
     path: Path,
 ) -> None:
-    serving = Tokens.read(path)
-    elsewhere = Tokens.read(path)
+    serving = Tokens(path)
+    elsewhere = Tokens(path)
     secret = elsewhere.create("app", ["read"])
     assert serving.find(secret) is not None
     elsewhere.revoke("app")
@@ -123,18 +123,18 @@ def test_a_new_token_is_known_at_once_and_a_revoked_one_refused_within_a_second(
 def test_tokens_made_at_the_same_time_are_all_kept(path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from driftquilt.server.tokens import Tokens;"
-        "tokens = Tokens.read(Path(sys.argv[1]));"
+        "tokens = Tokens(Path(sys.argv[1]));"
         "[tokens.create(f'{sys.argv[2]}-{n}', ['read']) for n in range(10)]"
     )
     children = [
         subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in ("a", "b", "c")
     ]
     assert [child.wait(60) for child in children] == [0, 0, 0]
-    assert len(Tokens.read(path)) == 30
+    assert len(Tokens(path)) == 30
 
 
 def test_a_name_is_taken_once(path: Path) -> None:
-    tokens = Tokens.read(path)
+    tokens = Tokens(path)
     tokens.create("app", ["read"])
     with pytest.raises(InputError, match="a token 'app' already; choose another name"):
         tokens.create("app", ["read"])
@@ -143,17 +143,17 @@ def test_a_name_is_taken_once(path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "-x", "a b", "a/b", "x" * 64, "a\n"])
 def test_a_name_that_could_be_misread_is_refused(path: Path, name: str) -> None:
     with pytest.raises(InputError, match="the name of a token has"):
-        Tokens.read(path).create(name, ["read"])
+        Tokens(path).create(name, ["read"])
 
 
 @pytest.mark.parametrize("scopes", [[], ["root"], ["read", "root"]])
 def test_a_scope_that_does_not_exist_is_refused(path: Path, scopes: list[str]) -> None:
     with pytest.raises(InputError, match="scopes are read, write and admin, but got"):
-        Tokens.read(path).create("app", scopes)
+        Tokens(path).create("app", scopes)
 
 
 def test_revoking_what_is_not_there_names_what_is(path: Path) -> None:
-    tokens = Tokens.read(path)
+    tokens = Tokens(path)
     tokens.create("app", ["read"])
     with pytest.raises(InputError, match=r"no token 'ap' in .*tokens.json; there are: app"):
         tokens.revoke("ap")
@@ -167,12 +167,12 @@ def test_a_damaged_file_lets_nobody_in(path: Path, content: str) -> None:
     path.parent.mkdir()
     path.write_text(content)
     with pytest.raises(StoreError, match=r"tokens.json is damaged"):
-        Tokens.read(path)
+        Tokens(path)
 
 
 @pytest.mark.usefixtures("_always_look")
 def test_a_file_that_is_damaged_while_serving_lets_nobody_in(path: Path) -> None:
-    serving = Tokens.read(path)
+    serving = Tokens(path)
     secret = serving.create("app", ["admin"])
     path.write_text("{")
     for _ in range(2):

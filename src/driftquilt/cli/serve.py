@@ -33,7 +33,10 @@ def serve(
     max_rows: Annotated[int | None, _words("max_rows")] = None,
     max_streams: Annotated[int | None, _words("max_streams")] = None,
     max_waiting: Annotated[int | None, _words("max_waiting")] = None,
+    max_waiting_bytes: Annotated[int | None, _words("max_waiting_bytes")] = None,
     max_backlog: Annotated[int | None, _words("max_backlog")] = None,
+    max_backlog_bytes: Annotated[int | None, _words("max_backlog_bytes")] = None,
+    max_connections: Annotated[int | None, _words("max_connections")] = None,
     rate: Annotated[float | None, _words("rate")] = None,
     body_seconds: Annotated[float | None, _words("body_seconds")] = None,
     drain_seconds: Annotated[float | None, _words("drain_seconds")] = None,
@@ -61,6 +64,7 @@ def serve(
     """
     flags = {name: value for name, value in locals().items() if name in WORDS}
     try:
+        from driftquilt.server.run import needs_token  # noqa: PLC0415
         from driftquilt.server.run import serve as run_service  # noqa: PLC0415
         from driftquilt.server.settings import ServeSettings  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -70,8 +74,7 @@ def serve(
     for name in given.keys() & {"feeds", "answers"}:
         given[name] = _by_stream(given[name])
     settings = ServeSettings(config, **given)
-    needs_token = _needs_token(settings)
-    announce = partial(_announce, settings, needs_token, as_json)
+    announce = partial(_announce, settings, needs_token(settings), as_json)
     if not check:
         raise typer.Exit(run_service(settings, announce))
     announce(settings.port)
@@ -85,26 +88,13 @@ def _by_stream(pairs: list[str]) -> dict[str, str]:
     return {name: url for name, _, url in split}
 
 
-def _needs_token(settings: ServeSettings) -> bool:
-    """Whether callers need a token; an error if they need one that nobody could have."""
-    from driftquilt.server.tokens import Tokens  # noqa: PLC0415
-
-    tokens = Tokens.read(settings.store / "tokens.json")
-    if settings.is_loopback or len(tokens):
-        return tokens.were_made
-    raise InputError(
-        f"others could reach {settings.host}, and there is no token; make one first: "
-        f"driftquilt token create ops --scope admin --store {settings.store}"
-    )
-
-
-def _announce(settings: ServeSettings, needs_token: bool, as_json: bool, port: int) -> None:
+def _announce(settings: ServeSettings, closed: bool, as_json: bool, port: int) -> None:
     from driftquilt.server.listen import address  # noqa: PLC0415
 
     url = f"http://{address(settings.host, port)}"
     if as_json:
         plain = settings.model_dump(mode="json")
-        print_json("serve", {"url": url, "needs_token": needs_token, "settings": plain})
+        print_json("serve", {"url": url, "needs_token": closed, "settings": plain})
         return
-    callers = "callers need a token" if needs_token else "open to everybody on this machine"
+    callers = "callers need a token" if closed else "open to everybody on this machine"
     typer.echo(f"{settings.store} on {url}, {callers}")

@@ -55,7 +55,7 @@ def token(
         raise typer.BadParameter("only create takes it", param_hint="--scope")
     if action != "create" and not store.is_dir():
         raise InputError(f"there is no folder {store}; --store takes that of the service")
-    tokens = Tokens.read(store / "tokens.json")
+    tokens = Tokens(store / "tokens.json")
     secret = tokens.create(name, [scope or "read"]) if name and action == "create" else None
     if name and action == "revoke":
         tokens.revoke(name)

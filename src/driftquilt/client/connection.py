@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from driftquilt.errors import InputError
 
 __all__ = ["Connection", "as_live_request", "as_request", "behind", "ended", "events_in"]
 
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 _SILENCE = 45.0  # seconds; the service says something every 15
 
 
@@ -29,10 +31,14 @@ class Connection:
     retries: int | None = None
 
     def __post_init__(self) -> None:
-        url = httpx.URL(self.url)
-        if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        if not _is_address(self.url):
             raise InputError(
                 "the service's address is like http://127.0.0.1:8321, without a user or password"
+            )
+        if not _TOKEN.fullmatch(self._token or "dq"):
+            raise InputError(
+                "the token holds letters that no token has, such as a space or a line break; give "
+                "it as `driftquilt token create` printed it"
             )
         if not self.timeout > 0 or (self.retries is not None and self.retries < 0):
             raise InputError(
@@ -42,13 +48,25 @@ class Connection:
 
     def options(self) -> dict[str, Any]:
         """The arguments of httpx's clients."""
-        token = self.token or os.environ.get("DRIFTQUILT_TOKEN")
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         return {"base_url": self.url, "headers": headers, "timeout": self.timeout}
+
+    @property
+    def _token(self) -> str | None:
+        given = self.token or os.environ.get("DRIFTQUILT_TOKEN")
+        return given.strip() if given else None  # files end with a line break
 
     def tries(self) -> Tries:
         """For one call."""
         return Tries(self.retries)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        url = httpx.URL(text)
+    except (httpx.InvalidURL, TypeError):
+        return False
+    return url.scheme in ("http", "https") and bool(url.host) and not url.userinfo
 
 
 def as_request(call: Call) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from driftquilt.stream.rows import Label
 
 __all__ = ["answer", "answer_predictions", "wants_arrow"]
 
+_QUALITY = re.compile(r"\bq=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)")
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -30,13 +32,27 @@ def answer(told: Any, status: int = 200, headers: Mapping[str, str] | None = Non
 
 
 def wants_arrow(accept: str) -> bool:
-    """Which form an answer is to have."""
-    kinds = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
-    if not accept or kinds & {JSON, "*/*", "application/*"}:
+    """Which form an answer is to have.
+
+    >>> wants_arrow("application/vnd.apache.arrow.stream, */*;q=0.1"), wants_arrow("*/*")
+    (True, False)
+    """
+    if not accept:
         return False
-    if ARROW in kinds:
-        return True
-    raise Problem("answer-unavailable", f"answers are {JSON} or {ARROW}")
+    wanted = dict(map(_preference, accept.lower().split(",")))
+    other = wanted.get("application/*", wanted.get("*/*", 0.0))
+    json, arrow = wanted.get(JSON, other), wanted.get(ARROW, other)
+    if not json and not arrow:
+        raise Problem("answer-unavailable", f"answers are {JSON} or {ARROW}")
+    named = ARROW in wanted and JSON not in wanted
+    return arrow > json or (arrow == json and named)
+
+
+def _preference(part: str) -> tuple[str, float]:
+    """A type of an Accept header, and how much it is wanted."""
+    kind, _, parameters = part.partition(";")
+    quality = _QUALITY.search(parameters)
+    return kind.strip(), float(quality[1]) if quality else 1.0
 
 
 def answer_predictions(
@@ -54,7 +70,7 @@ def answer_predictions(
     if len(classes):
         labels = [classes[code] for code in probabilities.argmax(axis=1).tolist()]
     if arrow:
-        return _arrow(ids, labels, classes, probabilities)
+        return _arrow(ids, labels, classes, probabilities, model)
     told = {
         "ids": ids,
         "labels": labels,
@@ -79,12 +95,13 @@ def _arrow(
     labels: Sequence[Label | None],
     classes: Sequence[Label],
     probabilities: NDArray[np.float32],
+    model: int | None,
 ) -> Response:
     columns: dict[str, Any] = {} if ids is None else {"id": list(ids)}
     columns["label"] = list(labels)
     for code, label in enumerate(classes):
         columns[f"p_{label}"] = probabilities[:, code]
-    table = pa.table(columns)
+    table = pa.table(columns).replace_schema_metadata({"model": str(model or "")})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -71,9 +71,7 @@ class Service:
         for kind in (Problem, StoreError, RequestValidationError, HTTPException, Exception):
             self._app.add_exception_handler(kind, _refuse)
         lanes = Lanes(self._app, {"predict": rows.predict, "labels": rows.labels})
-        self._gate = Gate(
-            lanes, settings, Tokens.read(settings.store / "tokens.json"), self.metrics
-        )
+        self._gate = Gate(lanes, settings, Tokens(settings.store / "tokens.json"), self.metrics)
         self.ready = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -29,7 +29,7 @@ from driftquilt.inputs.frame import Frame
 from driftquilt.server.arrow_bodies import read_arrow_rows
 from driftquilt.server.problems import Problem
 from driftquilt.server.reasons import plain_reason
-from driftquilt.server.sizes import expect_size
+from driftquilt.server.sizes import MOST_ID_LETTERS, MOST_LETTERS, expect_names, expect_size
 from driftquilt.stream.rows import Label, read_label
 
 __all__ = [
@@ -156,7 +156,7 @@ def _from_arrow(body: bytes, most: int) -> Rows | IdLabels:
     if ids is not None and not frame.names and len(frame.texts) == 1:
         if None in ids:
             raise Problem("body-invalid", "an id is missing")
-        return IdLabels(list(zip((i or "" for i in ids), read, strict=True)))
+        return _ids_with([i or "" for i in ids], read)
     return _with_labels(_checked(frame), read)
 
 
@@ -164,8 +164,13 @@ def _by_id(body: bytes, pairs: list[IdLabel], most: int) -> IdLabels:
     expect_size(len(pairs), 1, most)
     if body.count(b":") > 2 * len(pairs) + 1:
         _refuse_twice(body)
-    labels = read_each_label([pair.label for pair in pairs])
-    return IdLabels([(pair.id, label) for pair, label in zip(pairs, labels, strict=True)])
+    return _ids_with([pair.id for pair in pairs], read_each_label([pair.label for pair in pairs]))
+
+
+def _ids_with(ids: list[str], labels: list[Label]) -> IdLabels:
+    if any(len(row_id) > MOST_ID_LETTERS for row_id in ids):
+        raise Problem("body-invalid", f"an id has at most {MOST_ID_LETTERS} letters")
+    return IdLabels(list(zip(ids, labels, strict=True)))
 
 
 def _with_labels(frame: Frame, labels: list[Label]) -> Rows:
@@ -209,6 +214,8 @@ def _frame(make: Callable[[Any], Frame], rows: Any) -> Frame:
 
 
 def _checked(frame: Frame) -> Frame:
+    expect_names(frame.names)
+    expect_names(frame.texts)
     if (np.abs(frame.numbers) > FLOAT32_MAX).any():
         raise Problem("body-invalid", "a number is beyond float32 (at most 3.4e38)")
     return frame
@@ -219,13 +226,19 @@ def read_each_label(labels: Sequence[Any]) -> list[Label]:
     read = []
     for number, label in enumerate(labels):
         try:
-            read.append(read_label(label))
+            read.append(_short(number, read_label(label)))
         except InputError as error:
             raise Problem(
                 "body-invalid",
                 f"label {number} is no whole number of 64 bits, no boolean and no text",
             ) from error
     return read
+
+
+def _short(number: int, label: Label) -> Label:
+    if isinstance(label, str) and len(label) > MOST_LETTERS:
+        raise Problem("body-invalid", f"label {number} has more than {MOST_LETTERS} letters")
+    return label
 
 
 def _decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw, name: str = "") -> T:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftquilt.server.house import NAME
+from driftquilt.server.sizes import MOST_ID_LETTERS, MOST_LETTERS
 
 __all__ = [
     "EXAMPLE_ID",
@@ -26,8 +27,9 @@ __all__ = [
 _FLOAT32 = 3.4028234663852886e38
 Number = Annotated[float, Field(ge=-_FLOAT32, le=_FLOAT32, allow_inf_nan=False)]
 Value = Number | str | None
+Column = Annotated[str, Field(max_length=MOST_LETTERS)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Label = bool | Whole | str
+Label = bool | Whole | Annotated[str, Field(max_length=MOST_LETTERS)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 _ROW: dict[str, Any] = {"age": 31, "city": "Rome"}
 EXAMPLE_ID = "1-0"
@@ -40,7 +42,7 @@ class _Given(BaseModel):
 class Schema(_Given):
     """Columns and labels that rows may have; others are refused."""
 
-    columns: Annotated[dict[str, Literal["number", "text"]], Field(min_length=1)]
+    columns: Annotated[dict[Column, Literal["number", "text"]], Field(min_length=1)]
     labels: Annotated[list[bool] | list[Whole] | list[str] | None, Field(min_length=1)] = None
 
 
@@ -84,7 +86,7 @@ class PredictBody(_Given):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"rows": [_ROW]}]})
 
-    rows: Annotated[list[dict[str, Value]], Field(min_length=1)]
+    rows: Annotated[list[dict[Column, Value]], Field(min_length=1)]
     keep: Annotated[bool, Field(description="Whether rows wait for their labels.")] = True
 
 
@@ -96,7 +98,7 @@ class PredictMatrixBody(_Given):
         json_schema_extra={"examples": [{"columns": ["age", "city"], "rows": [[31, "Rome"]]}]},
     )
 
-    columns: list[str]
+    columns: list[Column]
     rows: Annotated[list[list[Value]], Field(min_length=1)]
     keep: bool = True
 
@@ -104,7 +106,7 @@ class PredictMatrixBody(_Given):
 class IdLabel(_Given):
     """The label of a predicted row."""
 
-    id: str
+    id: Annotated[str, Field(max_length=MOST_ID_LETTERS)]
     label: Label
 
 
@@ -126,7 +128,7 @@ class RowLabelsBody(_Given):
         extra="forbid", json_schema_extra={"examples": [{"rows": [_ROW], "labels": ["yes"]}]}
     )
 
-    rows: Annotated[list[dict[str, Value]], Field(min_length=1)]
+    rows: Annotated[list[dict[Column, Value]], Field(min_length=1)]
     labels: Annotated[list[Label], Field(min_length=1)]
 
 
@@ -140,6 +142,6 @@ class RowMatrixLabelsBody(_Given):
         },
     )
 
-    columns: list[str]
+    columns: list[Column]
     rows: Annotated[list[list[Value]], Field(min_length=1)]
     labels: Annotated[list[Label], Field(min_length=1)]

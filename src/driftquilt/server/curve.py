@@ -13,6 +13,7 @@ apart.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from typing import Any
 
@@ -34,6 +35,7 @@ class Curve:
         self._ends: deque[tuple[int, int]] = deque(maxlen=_RECENT // BUCKET + 1)
         self._ends.extend(tuple(end) for end in data["ends"]) if data else None
         self._now = self._before
+        self._lock = threading.Lock()  # a page looks on while rows are counted
 
     def n_to_end(self, n_rows: int) -> int:
         """Rows until a bucket ends, when there are so many now."""
@@ -41,6 +43,10 @@ class Curve:
 
     def add(self, n_rows: int, n_right: int) -> bool:
         """Count rows and right answers in all; whether a bucket ended."""
+        with self._lock:
+            return self._add(n_rows, n_right)
+
+    def _add(self, n_rows: int, n_right: int) -> bool:
         self._now = (n_rows, n_right)
         if n_rows % BUCKET or (self._ends and n_rows == self._ends[-1][0]):
             return False
@@ -63,10 +69,12 @@ class Curve:
 
     def to_json(self) -> dict[str, Any]:
         """For a page."""
+        with self._lock:
+            size, end, right = self._size, self._before[0], [*self._right]
         return {
-            "size": self._size,
-            "first_row": self._before[0] - self._size * len(self._right),
-            "accuracy": [round(right / self._size, 4) for right in self._right],
+            "size": size,
+            "first_row": end - size * len(right),
+            "accuracy": [round(count / size, 4) for count in right],
         }
 
     def state(self) -> dict[str, Any]:

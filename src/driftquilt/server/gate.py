@@ -54,6 +54,10 @@ _MOST_HEADERS = 64
 _MOST_HEADER_BYTES = 1 << 15
 _MOST_DIGITS = 20
 _ONCE = {b"host", b"authorization", b"content-type", b"content-length", b"idempotency-key"}
+_FORWARDED = {
+    b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto",
+    b"x-real-ip",
+}  # fmt: skip
 _DRAIN_BYTES = 1 << 26  # of a body that is refused, so that the answer can be read
 _DRAIN_SECONDS = 1.0
 _HUNG_UP = 499  # in the log alone
@@ -267,9 +271,14 @@ def _expect_headers(headers: list[tuple[bytes, bytes]]) -> None:
 
 
 def _expect_local(headers: dict[bytes, bytes]) -> None:
+    if not _FORWARDED.isdisjoint(headers):  # whoever stands before a proxy may be anywhere
+        raise Problem(
+            "host-unknown", "without tokens the service answers no proxy; make a token first"
+        )
     host = headers.get(b"host", b"").decode("latin-1")
     if not _LOCAL.fullmatch(host):
         raise Problem("host-unknown", "without tokens the service answers to localhost alone")
     origin = headers.get(b"origin", b"").decode("latin-1")
-    if origin and origin.rpartition("://")[2] != host:
+    foreign = origin and origin.rpartition("://")[2] != host
+    if foreign or headers.get(b"sec-fetch-site") == b"cross-site":
         raise Problem("origin-foreign", "pages of other sites may not ask this service")

@@ -26,13 +26,14 @@ from typing import Annotated, Any
 import msgspec
 
 from driftquilt.detectors.named import make_detector
-from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.server.bodies import read_each_label
 from driftquilt.server.once import Once
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served, open_store
 from driftquilt.server.settings import ServeSettings
+from driftquilt.server.sizes import expect_names
 from driftquilt.server.view import About
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
@@ -48,6 +49,8 @@ __all__ = ["NAME", "House", "NewStream"]
 _log = logging.getLogger("driftquilt.server")
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+_DRAFT = re.compile(r"\.[a-z0-9][a-z0-9_-]{0,62}\.[0-9a-f]{8}")
+_READERS = 8  # threads for those who look
 _DETECTOR_WORDS = 20  # settings of a detector at most
 _CHECKPOINT_ROWS = 1_000  # a restart learns so many rows anew, and is to be quick
 
@@ -88,9 +91,10 @@ class House:
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
         self._folder = settings.store / "streams"
-        self.threads = ThreadPoolExecutor(
+        self.threads = ThreadPoolExecutor(  # one that learns and one that writes, for each stream
             2 * settings.max_streams + 16, thread_name_prefix="driftquilt-turn"
         )
+        self.readers = ThreadPoolExecutor(_READERS, thread_name_prefix="driftquilt-read")
         self._workers = Workers(settings.n_workers)
         self._streams: dict[str, Served] = {}
         self.damaged: set[str] = set()
@@ -115,13 +119,13 @@ class House:
         self._folder.mkdir(parents=True, exist_ok=True)
         DISK.sync_folder(self._folder.parent)
         for path in sorted(self._folder.iterdir()):
-            if path.name.startswith("."):
+            if _DRAFT.fullmatch(path.name):
                 shutil.rmtree(path)
             elif re.fullmatch(NAME, path.name):
                 try:
                     self._streams[path.name] = self._open(path)
-                except DriftquiltError as error:  # the others are served nevertheless
-                    _log.error("cannot be opened: %s", error, extra={"stream": path.name})
+                except Exception:  # whatever lies there, the others are served nevertheless
+                    _log.exception("cannot be opened", extra={"stream": path.name})
                     self.damaged.add(path.name)
 
     async def create(self, new: NewStream, key: str | None = None, digest: str = "") -> Served:
@@ -135,19 +139,22 @@ class House:
                     "too-many-streams", f"there may be at most {self.settings.max_streams} streams"
                 )
             note = {} if key is None else Once({}).note(key, digest, 0, {})
-            path = await self._loop.run_in_executor(self.threads, self._make, new, note)
-            self._streams[new.name] = self._open(path)
-            return self._streams[new.name]
+            made = await self._loop.run_in_executor(self.threads, self._make, new, note)
+            self._streams[new.name] = made
+            return made
 
     async def delete(self, name: str) -> None:
         """Remove a stream and all that it knows."""
         async with self._changing:
             if name not in self.damaged:
-                await self[name].close()
-            gone = self._folder / f".{name}.{secrets.token_hex(4)}"
-            (self._folder / name).rename(gone)
-            DISK.sync_folder(self._folder)
-            self._streams.pop(name, None)
+                await self[name].close(discard=True)
+            try:
+                gone = await self._loop.run_in_executor(self.threads, self._remove, name)
+            except OSError:
+                self.damaged.add(name)  # it is closed, and can be deleted again
+                raise
+            finally:
+                self._streams.pop(name, None)
             self.damaged.discard(name)
             await self._loop.run_in_executor(self.threads, shutil.rmtree, gone)
 
@@ -163,12 +170,23 @@ class House:
         # Only now: a stream must not take a training that is ended here for one that failed.
         await self._loop.run_in_executor(None, self._workers.close)
         self.threads.shutdown(wait=False)
+        self.readers.shutdown(wait=False)
 
     def _open(self, path: Path) -> Served:
         return Served(path, self.settings, self._workers, self.threads, self._loop)
 
-    def _make(self, new: NewStream, note: State) -> Path:
-        draft = self._folder / f".{new.name}.{secrets.token_hex(4)}"
+    def _remove(self, name: str) -> Path:
+        """Put a stream's folder where the next start would remove it."""
+        gone = self._draft(name)
+        (self._folder / name).rename(gone)
+        DISK.sync_folder(self._folder)
+        return gone
+
+    def _draft(self, name: str) -> Path:
+        return self._folder / f".{name}.{secrets.token_hex(4)}"
+
+    def _make(self, new: NewStream, note: State) -> Served:
+        draft = self._draft(new.name)
         draft.mkdir()
         try:
             about = About(
@@ -188,7 +206,11 @@ class House:
             DISK.sync_folder(self._folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return path
+        try:
+            return self._open(path)
+        except BaseException:
+            shutil.rmtree(self._remove(new.name), ignore_errors=True)
+            raise
 
 
 def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
@@ -239,6 +261,7 @@ def _expect_new(new: NewStream) -> None:
                 "body-invalid",
                 "a schema has columns, each with number or text, and labels, if any, not none",
             )
+        expect_names(new.schema.columns)
         if LABEL in new.schema.columns:
             raise Problem("body-invalid", f"a column of a schema cannot be called {LABEL!r}")
         labels = read_each_label(new.schema.labels or ())

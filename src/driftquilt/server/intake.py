@@ -86,7 +86,9 @@ class Intake:
         # By the clock, so that a stream of the same name as one that is gone has other ids.
         first = time.time_ns() // 1_000_000
         born = int(datetime.fromisoformat(state["service"]["created"]).timestamp()) * 1000
-        self.waiting = WaitingRows(folder, settings.max_waiting, state, first, born)
+        self.waiting = WaitingRows(
+            folder, settings.max_waiting, state, first, born, settings.max_waiting_bytes
+        )
         self._frames: OrderedDict[tuple[int, int], tuple[Frame, int]] = OrderedDict()
         self._frame_bytes = 0
         self.go_on(stream, state)

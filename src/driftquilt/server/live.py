@@ -21,17 +21,18 @@ _LOOK = 1.0  # between two of status, and two looks whether to go on
 async def live(served: Served, after: int, goes_on: Callable[[], bool]) -> AsyncIterator[bytes]:
     """What happened after an event, and what happens from now on."""
     yield b": driftquilt\n\n"
-    seen, said = None, time.monotonic()
+    seen: tuple[object, ...] = ()
+    said = time.monotonic()
     while goes_on():
         changed, view = served.changed, served.view
-        for event in view.events:
-            if event.number > after:
-                after = event.number
-                data = tell_event(event)
-                yield _message(data["event"], orjson.dumps(data), event.number)
-        if view is not seen:
+        for event in view.events_after(after):
+            after = event.number
+            data = tell_event(event)
+            yield _message(data["event"], orjson.dumps(data), event.number)
+        now = (view, served.failure, served.intake.waiting.n_rows)
+        if now != seen:
             yield _message("status", orjson.dumps(served.status()))
-            seen, said = view, time.monotonic()
+            seen, said = now, time.monotonic()
             await asyncio.sleep(_LOOK)
         elif time.monotonic() - said > _QUIET:
             yield b": still here\n\n"

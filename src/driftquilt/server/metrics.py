@@ -25,7 +25,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 #: Name, whether it only grows, words, and what it is of a stream's status.
 _OF_STREAMS: tuple[tuple[str, bool, str, str], ...] = (
     ("rows", True, "Rows learned.", "n_rows"),
-    ("drifts", True, "Drifts found, of the events that are kept.", "n_drifts"),
+    ("drifts", True, "Drifts found.", "n_drifts"),
     ("segments", False, "Past segments kept.", "n_segments"),
     ("waiting_rows", False, "Predicted rows that wait for their label.", "n_waiting"),
     ("accuracy", False, "Share of rows predicted right, of all.", "accuracy"),
@@ -91,6 +91,12 @@ class _Streams(Collector):
             "labels",
             "Labels of rows that had waited.",
             {served.name: served.intake.n_labels for served, _ in streams},
+        )
+        yield _family(
+            CounterMetricFamily,
+            "forgotten_rows",
+            "Predicted rows that were let go before their label came.",
+            {served.name: served.intake.waiting.n_forgotten for served, _ in streams},
         )
         yield _family(
             GaugeMetricFamily,

@@ -9,10 +9,7 @@ from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
 
-__all__ = ["FORMATS", "model_bytes"]
-
-#: File endings by format.
-FORMATS = {"safetensors": "safetensors", "onnx": "onnx"}
+__all__ = ["model_bytes"]
 
 
 def model_bytes(served: Served, version: int, kind: str) -> bytes:

@@ -12,7 +12,7 @@ from driftquilt.server import schemas, told
 from driftquilt.server.answers import answer
 from driftquilt.server.documents import document
 from driftquilt.server.house import House
-from driftquilt.server.model_files import FORMATS, model_bytes
+from driftquilt.server.model_files import model_bytes
 from driftquilt.server.operations import Name, Operation, Version, allow, in_turn, on_thread
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
@@ -36,7 +36,7 @@ class ModelsApi:
         file = document("read", None, "A model's file", media=_BYTES, problems=[406])
         promote = document("admin", schemas.ModelInUse, "Let a model answer")
         before = document(
-            "admin", schemas.ModelInUse, "Let the model before answer", problems=[409]
+            "admin", schemas.ModelInUse, "Let the next older model answer", problems=[409]
         )
         adapt = document("admin", schemas.Adapting, "Train now", status=202, problems=[409])
         return [
@@ -64,7 +64,7 @@ class ModelsApi:
         allow(request, "read")
         served = self._house[name]
         content = await on_thread(self._house, lambda: model_bytes(served, version, format))
-        file = f"{name}-{version}.{FORMATS[format]}"
+        file = f"{name}-{version}.{format}"
         headers = {"Content-Disposition": f'attachment; filename="{file}"'}
         return Response(content, headers=headers, media_type=_BYTES)
 
@@ -75,7 +75,7 @@ class ModelsApi:
         return await _promote(served, request, lambda: version)
 
     async def rollback(self, request: Request, name: Name) -> Response:
-        """Let the model answer that did before the present one."""
+        """Let the next older model answer that is kept."""
         allow(request, "admin")
         served = self._house[name]
         return await _promote(served, request, lambda: told.version_before(served))

@@ -77,8 +77,8 @@ async def read_key(request: Request) -> tuple[str | None, str]:
 
 
 async def on_thread(house: House, run: Callable[[], T]) -> T:
-    """What takes long, or waits for a stream, goes on a thread."""
-    return await asyncio.get_running_loop().run_in_executor(house.threads, run)
+    """What takes long, or waits for a stream, goes on a thread that nobody learns on."""
+    return await asyncio.get_running_loop().run_in_executor(house.readers, run)
 
 
 async def in_turn(

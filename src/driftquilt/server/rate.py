@@ -12,6 +12,7 @@ driftquilt.server.problems.Problem: at most 2 requests a second are answered
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -32,11 +33,11 @@ class Rate:
     def expect(self, caller: str | None) -> None:
         """Refuse a request too many."""
         now = self._clock()
-        most = self._per_second * _SECONDS
+        most = max(1.0, self._per_second * _SECONDS)
         left, at = self._left.get(caller, (most, now))
         left = min(most, left + (now - at) * self._per_second)
         if left < 1:
-            wait = max(1, round((1 - left) / self._per_second))
+            wait = max(1, math.ceil((1 - left) / self._per_second))
             raise Problem(
                 "rate-exceeded",
                 f"at most {self._per_second:g} requests a second are answered",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
@@ -20,11 +21,13 @@ from driftquilt.server.documents import document
 from driftquilt.server.house import House
 from driftquilt.server.operations import Name, Operation, allow, expect_type, on_thread, read_key
 from driftquilt.server.served import Served
+from driftquilt.server.sizes import expect_answer_size
 from driftquilt.server.view import View
 
 __all__ = ["RowsApi"]
 
-_LARGE = 1 << 16  # bytes of a body that is read and answered on a thread
+_LARGE = 1 << 16  # bytes of a body that is read on a thread
+_MANY = 1 << 15  # probabilities that are told on a thread
 
 
 class RowsApi:
@@ -62,9 +65,11 @@ class RowsApi:
             rows, found = self._ask(served, view, body, kind)
         ids = None
         if rows.keep:
-            ids = await served.keep(*pack_rows(rows.frame, body, kind), len(rows.frame))
-        model = view.status["model"]
-        return answer_predictions(ids, view.answers.classes, found, model, arrow=arrow)
+            ids = await served.keeper.keep(*pack_rows(rows.frame, body, kind), len(rows.frame))
+        tell = partial(
+            answer_predictions, ids, view.answers.classes, found, view.status["model"], arrow=arrow
+        )
+        return await on_thread(self._house, tell) if found.size > _MANY else tell()
 
     async def labels(self, request: Request, name: Name) -> Response:
         """Learn, and answer when everything is durable."""
@@ -77,9 +82,10 @@ class RowsApi:
             given = await on_thread(self._house, lambda: read_labels_body(body, kind, most))
         else:
             given = read_labels_body(body, kind, most)
-        return answer(await served.learn(given, key, digest))
+        return answer(await served.learn(given, key, digest, len(body)))
 
     def _ask(self, served: Served, view: View, body: bytes, kind: str) -> tuple[Rows, Any]:
         rows = read_rows(body, kind, self._house.settings.max_rows)
         view.expect(rows.frame, served.about.schema)
+        expect_answer_size(len(rows.frame), len(view.answers.classes))
         return rows, view.answers.predict(rows.frame)

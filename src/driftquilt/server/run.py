@@ -28,7 +28,7 @@ from driftquilt.server.settings import ServeSettings
 from driftquilt.server.tokens import Tokens
 from driftquilt.server.wire import Http
 
-__all__ = ["serve"]
+__all__ = ["needs_token", "serve"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SWITCH = 0.0005  # seconds that a thread may keep the others waiting
@@ -57,13 +57,20 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def needs_token(settings: ServeSettings) -> bool:
+    """Whether callers need a token; an error if they need one that nobody could have."""
+    tokens = Tokens(settings.store / "tokens.json")
+    if settings.is_loopback or len(tokens):
+        return tokens.were_made
+    raise InputError(
+        f"others could reach {settings.host}, and there is no token; make one first: "
+        f"driftquilt token create ops --scope admin --store {settings.store}"
+    )
+
+
 def serve(settings: ServeSettings, announce: Callable[[int], None]) -> int:
     """Serve until told to stop; the exit code. `announce` is told the port once it is taken."""
-    if not settings.is_loopback and not Tokens.read(settings.store / "tokens.json").were_made:
-        raise InputError(
-            f"{settings.host} can be reached from other machines, and there is no token yet; make "
-            f"one: driftquilt token create NAME --scope admin --store {settings.store}"
-        )
+    needs_token(settings)
     configure_logs(settings.log_format, settings.log_level)
     sys.setswitchinterval(_SWITCH)
     service = make_app(settings)

@@ -47,7 +47,7 @@ class ProblemBody(_Told):
 class Health(_Told):
     """Whether the service is there."""
 
-    status: Literal["ok", "ready", "stopping"]
+    status: Literal["ok", "ready"]
 
 
 class Me(_Told):

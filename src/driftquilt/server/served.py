@@ -3,7 +3,7 @@
 Three things go on beside each other:
 
 - Predictions are made on the event loop from a `View`, which never changes; the rows are written
-  down on a thread, many requests at a time, before the answer goes out.
+  down before the answer goes out (`keeping`).
 - Rows and labels are learned on a thread, one request after the other, and become durable
   together at the end of a turn; then they are acknowledged, and a new `View` is made.
 - Trainings run in a process of their own.
@@ -19,17 +19,19 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from driftquilt.errors import DriftquiltError, InputError, StoreError
+from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.methods.explanation import Selection
 from driftquilt.server.bodies import IdLabels, Rows
 from driftquilt.server.intake import Intake
+from driftquilt.server.keeping import Keeper, failed, settle
+from driftquilt.server.logs import request_id
 from driftquilt.server.problems import Problem
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.view import About, View, look
@@ -43,8 +45,8 @@ __all__ = ["Served", "open_store"]
 T = TypeVar("T")
 _log = logging.getLogger("driftquilt.server")
 
-_PAUSE = 0.0005  # seconds between two writes of rows that wait
 _REOPEN_AFTER = 2.0  # seconds
+_SHOW_EVERY = 0.5  # seconds, of a long request
 _ADAPTING = "adapting"  # whether a training that was asked for has not ended yet
 
 
@@ -57,7 +59,9 @@ def open_store(folder: Path) -> DiskStore:
 class _Work:
     run: Callable[[], Any]
     n_rows: int
+    n_bytes: int
     done: asyncio.Future[Any]
+    request_id: str | None
 
 
 class Served:
@@ -75,21 +79,21 @@ class Served:
         self._threads, self._loop = threads, loop
         self._queue: list[_Work] = []
         self._lock = threading.Lock()  # of the queue
-        self._turning = self._writing = self.closed = False
-        self._kept: list[asyncio.Future[None]] = []
+        self._turning = self.closed = False
         self.selections: dict[int, Selection] = {}  # by version of the model
-        self._failed_at = 0.0
+        self._failed_at = self._shown_at = 0.0
         self.failure: str | None = None
         self.feed: Callable[[], dict[str, Any]] | None = None  # what a broker's feed says of itself
-        self.n_backlog = 0
+        self._n_backlog = self._backlog_bytes = 0
         self.training_seconds = 0.0
         self.changed = asyncio.Event()
         with self._opened() as (self.stream, state):
             self.about = About(**state["service"])
             self.intake = Intake(
-                self.stream, folder / "waiting", state, self._settings, self._publish
+                self.stream, folder / "waiting", state, self._settings, self._show_progress
             )
             self.view = self._look(None)
+        self.keeper = Keeper(self.intake.waiting, self.name, threads, loop)
         self._train_again(state)
 
     @contextlib.contextmanager
@@ -111,11 +115,16 @@ class Served:
             try:
                 self.stream.adapt()
             except InputError as error:
-                _log.info("no training: %s", error, extra={"stream": self.name})
+                _log.info("no training: %s", error, extra=self._extra)
 
     @property
     def name(self) -> str:
         return self.about.name
+
+    @property
+    def _extra(self) -> dict[str, str]:
+        """What every line of the log says besides."""
+        return {"stream": self.name}
 
     def status(self) -> dict[str, Any]:
         """What is told of the stream."""
@@ -128,76 +137,56 @@ class Served:
             "feed": None if self.feed is None else self.feed(),
         }
 
-    async def keep(self, body: bytes, kind: str, n_rows: int) -> list[str]:
-        """Let predicted rows wait for their labels; their ids, when they are durable."""
-        done = self._loop.create_future()
-        with self._lock:
-            self._expect_open()
-            ids = self.intake.waiting.add(body, kind, n_rows)
-            self._kept.append(done)
-            begins, self._writing = not self._writing, True
-        if begins:
-            # When all requests that are there by now have been read, they are written together.
-            self._loop.call_soon(self._loop.run_in_executor, self._threads, self._write)
-        await done
-        return ids
-
-    def _write(self) -> None:
-        """Write what waits to be kept, for as long as there is something; on a thread."""
-        while True:
-            with self._lock:
-                kept, self._kept = self._kept, []
-                self._writing = bool(kept)
-            if not kept:
-                return
-            error: BaseException | None = None
-            try:
-                self.intake.waiting.write()
-            except BaseException as failed:  # whoever waits is told
-                _log.exception("rows cannot be kept", extra={"stream": self.name})
-                error = failed
-            self._loop.call_soon_threadsafe(_settle, [(done, error, None) for done in kept])
-            time.sleep(_PAUSE)  # so that more requests share the next write
-
-    async def learn(self, given: Rows | IdLabels, key: str | None, digest: str) -> dict[str, Any]:
+    async def learn(
+        self, given: Rows | IdLabels, key: str | None, digest: str, n_bytes: int = 0
+    ) -> dict[str, Any]:
         """Learn rows with their labels, or labels of rows that wait; the answer, when durable."""
         if isinstance(given, IdLabels):
-            n_rows = len(given.pairs)
-            return await self.turn(lambda: self.intake.learn_ids(given, key, digest), n_rows)
+            ids = partial(self.intake.learn_ids, given, key, digest)
+            return await self.turn(ids, len(given.pairs), n_bytes)
         self.view.expect(given.frame, self.about.schema)
-        return await self.turn(lambda: self.intake.learn_rows(given, key, digest), len(given.frame))
+        rows = partial(self.intake.learn_rows, given, key, digest)
+        return await self.turn(rows, len(given.frame), n_bytes)
 
-    async def turn(self, run: Callable[[], T], n_rows: int = 0) -> T:
+    async def turn(self, run: Callable[[], T], n_rows: int = 0, n_bytes: int = 0) -> T:
         """Run something on the thread that learns; its answer, when all it did is durable."""
         done: asyncio.Future[T] = self._loop.create_future()
         with self._lock:
-            self._expect_open()
-            if self.n_backlog + n_rows > self._settings.max_backlog and self.n_backlog:
-                raise Problem(
-                    "backlog-full",
-                    f"{self.n_backlog} rows wait to be learned; at most "
-                    f"{self._settings.max_backlog} may",
-                    {"Retry-After": "1"},
-                )
-            self.n_backlog += n_rows
-            self._queue.append(_Work(run, n_rows, done))
+            if self.closed:
+                raise Problem("stopping", "the stream is being closed")
+            if n_rows:  # what the service asks of itself has room
+                self._expect_room(n_rows, n_bytes)
+            self._n_backlog += n_rows
+            self._backlog_bytes += n_bytes
+            self._queue.append(_Work(run, n_rows, n_bytes, done, request_id.get()))
             begins, self._turning = not self._turning, True
         if begins:
             self._loop.run_in_executor(self._threads, self._take_turns)
         return await done
+
+    def _expect_room(self, n_rows: int, n_bytes: int) -> None:
+        most, most_bytes = self._settings.max_backlog, self._settings.max_backlog_bytes
+        wide = self._n_backlog + n_rows <= most and self._backlog_bytes + n_bytes <= most_bytes
+        if self._n_backlog and not wide:
+            raise Problem(
+                "backlog-full",
+                f"{self._n_backlog} rows of {self._backlog_bytes} bytes wait to be learned; at "
+                f"most {most} rows and {most_bytes} bytes may",
+                {"Retry-After": "1"},
+            )
 
     def nudge(self) -> None:
         """See to a training that has ended; from any thread."""
         try:
             self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._collect()))
         except RuntimeError:  # the loop is closed, and so is the service
-            _log.info("a training ended after the service did", extra={"stream": self.name})
+            _log.info("a training ended after the service did", extra=self._extra)
 
     async def _collect(self) -> None:
         try:
             await self.turn(self._finish_training)
         except DriftquiltError as error:
-            _log.warning("a training has no effect: %s", error, extra={"stream": self.name})
+            _log.warning("a training has no effect: %s", error, extra=self._extra)
 
     def _finish_training(self) -> None:
         if not self.stream.training:
@@ -217,28 +206,31 @@ class Served:
                 if not works:
                     self._turning = False
                     return
+            request_id.set(None)
             self._make_sound()
             settled = [(work.done, *self._run(work)) for work in works]
             self._flush()
             if self.failure is not None:  # then nothing of this turn is sure to be durable
-                settled = [(done, error or _failed(), None) for done, error, _ in settled]
+                settled = [(done, error or failed(), None) for done, error, _ in settled]
             with self._lock:
-                self.n_backlog -= sum(work.n_rows for work in works)
-            self._loop.call_soon_threadsafe(_settle, settled)
+                self._n_backlog -= sum(work.n_rows for work in works)
+                self._backlog_bytes -= sum(work.n_bytes for work in works)
+            self._loop.call_soon_threadsafe(settle, settled)
 
     def _run(self, work: _Work) -> tuple[BaseException | None, Any]:
         if self.failure is not None or work.done.done():  # whoever asked is gone
-            return _failed(), None
+            return failed(), None
+        request_id.set(work.request_id)
         try:
             return None, work.run()
         except Problem as problem:
             return problem, None
         except InputError as error:
-            _log.info("rows were refused: %s", type(error).__name__, extra={"stream": self.name})
+            _log.info("rows were refused: %s", type(error).__name__, extra=self._extra)
             return Problem("rows-invalid", _WITHOUT_WORDS), None
         except BaseException as error:
             self._fail(error)
-            return _failed(), None
+            return failed(), None
 
     def _flush(self) -> None:
         """Make the turn durable, then let it be seen."""
@@ -253,9 +245,10 @@ class Served:
 
     def _fail(self, error: BaseException) -> None:
         """Note that the stream cannot go on."""
-        _log.error("the stream failed", exc_info=error, extra={"stream": self.name})
-        self.failure = type(error).__name__
+        _log.error("the stream failed", exc_info=error, extra=self._extra)
+        self.failure = f"{type(error).__name__}: the log of the service says more"
         self._failed_at = time.monotonic()
+        self._loop.call_soon_threadsafe(self.announce)
 
     def _make_sound(self) -> None:
         """Open the stream anew after a failure, but not all the time."""
@@ -270,14 +263,14 @@ class Served:
         try:
             self.stream.close(finish_training=False, discard=True)  # it was told that it failed
         except DriftquiltError as error:
-            _log.info("closing after a failure: %s", error, extra={"stream": self.name})
+            _log.info("closing after a failure: %s", error, extra=self._extra)
         with self._opened() as (stream, state):
             self.intake.go_on(stream, state)
             self.stream = stream
             self.view = self._look(None)
         self.failure = None
         self._train_again(state)
-        _log.info("the stream is open again", extra={"stream": self.name})
+        _log.info("the stream is open again", extra=self._extra)
 
     def _train(self, training: Training) -> Future[Outcome]:
         future = self._trainer(training)
@@ -291,8 +284,18 @@ class Served:
 
     def _publish(self) -> None:
         """Let the world see what there is now; on the thread that learns."""
-        self.view = self._look(self.view)
+        before, self.view = self.view, self._look(self.view)
+        self._shown_at = time.monotonic()
+        for event in self.view.events_after(before.status["last_event"]):
+            _log.info("%s", event, extra={**self._extra, "event": type(event).__name__})
         self._loop.call_soon_threadsafe(self.announce)
+
+    def _show_progress(self) -> None:
+        """Let a long request be seen on its way, now and then: what is seen is durable."""
+        if time.monotonic() - self._shown_at >= _SHOW_EVERY:
+            self.stream.flush()
+            self.intake.waiting.settle()
+            self._publish()
 
     def announce(self) -> None:
         """Wake whoever waits for a change."""
@@ -304,41 +307,30 @@ class Served:
         recent = None if recent is None else round(recent, 6)
         return look(self.stream, previous, recent_accuracy=recent)
 
-    async def close(self) -> None:
-        """Finish what is queued, write everything down, and let go; a training is given up."""
+    async def close(self, *, discard: bool = False) -> None:
+        """Finish what is queued, write everything down, and let go; a training is given up.
+
+        With `discard`, because the stream is to go, what is queued is refused.
+        """
         with self._lock:
             self.closed = True
-        while self._turning or self._writing:
+            queue = self._queue if discard else []
+            self._queue = [] if discard else self._queue
+        gone = Problem("stream-unknown", "the stream was deleted")
+        settle([(work.done, gone, None) for work in queue])
+        await self.keeper.close()
+        while self._turning:
             await asyncio.sleep(0.01)
-        await self._loop.run_in_executor(self._threads, self._let_go)
+        await self._loop.run_in_executor(self._threads, self._let_go, discard)
         self.announce()
 
-    def _let_go(self) -> None:
-        for close in (partial(self.stream.close, finish_training=False), self.intake.waiting.close):
+    def _let_go(self, discard: bool) -> None:
+        stream = partial(self.stream.close, finish_training=False, discard=discard)
+        for close in (stream, self.intake.waiting.close):
             try:
                 close()
             except DriftquiltError:  # what was acknowledged is safe all the same
-                _log.exception("closing failed", extra={"stream": self.name})
-
-    def _expect_open(self) -> None:
-        if self.closed:
-            raise Problem("stopping", "the stream is being closed")
+                _log.exception("closing failed", extra=self._extra)
 
 
 _WITHOUT_WORDS = "the rows or labels do not go with those learned so far"
-
-
-def _failed() -> Problem:
-    return Problem("stream-failed", "rows cannot be kept at the moment", {"Retry-After": "5"})
-
-
-def _settle(settled: Sequence[tuple[asyncio.Future[Any], BaseException | None, Any]]) -> None:
-    for done, error, value in settled:
-        if done.done():  # whoever asked is gone
-            continue
-        if error is None:
-            done.set_result(value)
-        elif isinstance(error, StoreError):
-            done.set_exception(_failed())
-        else:
-            done.set_exception(error)

@@ -26,6 +26,7 @@ from pydantic_settings import (
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
 from driftquilt.errors import InputError
@@ -33,6 +34,8 @@ from driftquilt.errors import InputError
 __all__ = ["ServeSettings"]
 
 _PREFIX = "DRIFTQUILT_SERVE_"
+_SECRET = ("feeds", "answers")  # addresses may hold passwords
+_FLAGS = {"feeds": "--feed"}
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
@@ -50,7 +53,10 @@ class ServeSettings(BaseSettings):
     max_rows: Count = 10_000
     max_streams: Count = 100
     max_waiting: Count = 100_000
+    max_waiting_bytes: Annotated[int, Field(ge=1 << 20)] = 256 * 1024 * 1024
     max_backlog: Count = 50_000
+    max_backlog_bytes: Annotated[int, Field(ge=1 << 20)] = 64 * 1024 * 1024
+    max_connections: Count = 1_000
     rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 5_000.0
     body_seconds: Seconds = 30.0
     drain_seconds: Seconds = 20.0
@@ -65,7 +71,12 @@ class ServeSettings(BaseSettings):
         try:
             super().__init__(**flags, _in_file=in_file)
         except ValidationError as error:
-            raise _trouble(error, config) from error
+            raise _trouble(error, config) from None  # its words hold what was given, and secrets
+        except SettingsError as error:
+            raise InputError(
+                f"{error}; in the environment, feeds and answers are JSON objects such as "
+                '{"clicks": "redis://host?stream=rows"}'
+            ) from None
 
     @classmethod
     def settings_customise_sources(
@@ -114,8 +125,9 @@ def _trouble(error: ValidationError, config: Path | None) -> InputError:
         known = ", ".join(ServeSettings.model_fields)
         return InputError(f"there is no setting {name!r}{where}; there are {known}")
     fault = first["msg"].removeprefix("Input ").removeprefix("String ")
-    flag = f"--{name.replace('_', '-')}"
+    flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    got = "" if name in _SECRET else f", but got {first['input']!r}"
     return InputError(
-        f"{name} {fault}, but got {first['input']!r}; "
-        f"set it with {flag}, {_PREFIX}{name.upper()} or in the file of --config"
+        f"{name} {fault}{got}; set it with {flag}, {_PREFIX}{name.upper()} or in the file of "
+        "--config"
     )

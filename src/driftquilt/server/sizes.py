@@ -14,13 +14,24 @@ from collections.abc import Iterable
 
 from driftquilt.server.problems import Problem
 
-__all__ = ["expect_letters", "expect_size", "expect_stream_size", "fits_stream"]
+__all__ = [
+    "MOST_ID_LETTERS",
+    "MOST_LETTERS",
+    "expect_answer_size",
+    "expect_letters",
+    "expect_names",
+    "expect_size",
+    "expect_stream_size",
+    "fits_stream",
+]
 
 #: What a stream may come to have in its life: nets grow with both.
 _STREAM_COLUMNS, _STREAM_CLASSES = 4_000, 1_000
 _COLUMNS = 10_000
 _VALUES = 2_000_000
 _LETTERS = 1 << 23
+#: Letters of a label, of a column's name, of an id.
+MOST_LETTERS, MOST_ID_LETTERS = 1_000, 32
 
 
 def expect_size(n_rows: int, n_columns: int, most: int) -> None:
@@ -35,6 +46,22 @@ def expect_size(n_rows: int, n_columns: int, most: int) -> None:
         raise Problem(
             "too-many-rows",
             f"{n_rows} rows of {n_columns} columns are more than {_VALUES} values; send fewer rows",
+        )
+
+
+def expect_names(names: Iterable[str]) -> None:
+    """Refuse columns whose names are too long."""
+    if any(len(name) > MOST_LETTERS for name in names):
+        raise Problem("body-invalid", f"the name of a column has at most {MOST_LETTERS} letters")
+
+
+def expect_answer_size(n_rows: int, n_classes: int) -> None:
+    """Refuse rows whose answer would have too many probabilities."""
+    if n_rows * n_classes > _VALUES:
+        raise Problem(
+            "too-many-rows",
+            f"{n_rows} rows of {n_classes} classes have more than {_VALUES} probabilities; send "
+            "fewer rows",
         )
 
 

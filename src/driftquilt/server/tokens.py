@@ -7,7 +7,7 @@ owner alone, and read again when it has changed: a token which is revoked is ref
 second, and a new one is known at once.
 
 >>> import tempfile
->>> tokens = Tokens.read(Path(tempfile.mkdtemp(), "tokens.json"))
+>>> tokens = Tokens(Path(tempfile.mkdtemp(), "tokens.json"))
 >>> secret = tokens.create("app", ["write"])
 >>> [token.name for token in tokens], tokens.find(secret).may("read"), tokens.find("dq_other")
 (['app'], True, None)
@@ -55,7 +55,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens of one store."""
+    """The tokens in a file; none if it is not there."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,11 +64,6 @@ class Tokens:
         self._looked = 0.0
         self._were_made = False
         self._refresh()
-
-    @classmethod
-    def read(cls, path: Path) -> Tokens:
-        """The tokens in this file; none if it is not there."""
-        return cls(path)
 
     def __iter__(self) -> Iterator[Token]:
         return iter(self._tokens)
@@ -149,10 +144,12 @@ class Tokens:
         """Read the file if it is another than last time."""
         self._looked = time.monotonic()
         sign = _sign_of(self._path)
-        if sign != self._sign:
-            self._tokens = () if sign is None else _read(self._path)
-            self._sign = sign
-            self._were_made = self._were_made or sign is not None
+        if sign == self._sign:
+            return
+        self._were_made = self._were_made or sign is not None
+        self._tokens = ()  # nobody has one while the file cannot be read
+        self._tokens = () if sign is None else _read(self._path)
+        self._sign = sign
 
 
 class _Private(Disk):

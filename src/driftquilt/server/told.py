@@ -40,7 +40,7 @@ def tell_event(event: Event) -> dict[str, Any]:
 
 def tell_events(served: Served, after: int, limit: int) -> dict[str, Any]:
     """A page of events after a number."""
-    later = [event for event in served.view.events if event.number > after]
+    later = served.view.events_after(after)
     page = later[:limit]
     more = len(later) > len(page)
     return {
@@ -77,17 +77,15 @@ def tell_segments(served: Served) -> dict[str, Any]:
 
 def tell_selections(served: Served) -> dict[str, Any]:
     """Every training that is remembered."""
-    events = served.view.events
-    trained = [event for event in events if isinstance(event, ModelTrained)]
-    return {"selections": [_tell_selection(served, event, events) for event in trained]}
+    trained = [event for event in served.view.events if isinstance(event, ModelTrained)]
+    return {"selections": _tell_trainings(served, trained)}
 
 
 def tell_selection(served: Served, number: int) -> dict[str, Any]:
     """One training in words."""
-    events = served.view.events
-    for event in events:
+    for event in served.view.events:
         if event.number == number and isinstance(event, ModelTrained):
-            told = _tell_selection(served, event, events)
+            (told,) = _tell_trainings(served, [event])
             return {**told, "explanation": event.explanation}
     raise Problem("selection-unknown", "no training that is remembered has this number")
 
@@ -123,8 +121,17 @@ def version_before(served: Served) -> int:
     return max(older)
 
 
-def _tell_selection(served: Served, event: ModelTrained, events: Sequence[Event]) -> dict[str, Any]:
-    version = _version(event, events)
+def _tell_trainings(served: Served, trained: Sequence[ModelTrained]) -> list[dict[str, Any]]:
+    """Each training with the model that came of it, which is told of right after it."""
+    promoted = {e.number: e.model for e in served.view.events if isinstance(e, ModelPromoted)}
+    kept = {*served.stream.models}
+    for version in [*served.selections]:  # of models that are gone
+        if version not in kept:
+            served.selections.pop(version, None)
+    return [_tell_selection(served, event, promoted.get(event.number + 1)) for event in trained]
+
+
+def _tell_selection(served: Served, event: ModelTrained, version: int | None) -> dict[str, Any]:
     scores = _scores(served, version, event)
     return {
         "number": event.number,
@@ -143,12 +150,6 @@ def _tell_selection(served: Served, event: ModelTrained, events: Sequence[Event]
             for segment, share in event.shares.items()
         ],
     }
-
-
-def _version(event: ModelTrained, events: Sequence[Event]) -> int | None:
-    """The model that came of a training: it is told of right after it."""
-    after = next((e for e in events if e.number == event.number + 1), None)
-    return after.model if isinstance(after, ModelPromoted) else None
 
 
 def _scores(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from driftquilt.errors import InputError
 from driftquilt.inputs.frame import Frame
 from driftquilt.server.problems import Problem
 from driftquilt.server.sizes import expect_stream_size
-from driftquilt.stream.columns import LABEL
+from driftquilt.stream.columns import LABEL, expect_no_date_among
 from driftquilt.stream.events import DriftFound, Event
 from driftquilt.stream.learning import FrozenLearning
 from driftquilt.stream.runner import QuiltStream
@@ -38,6 +39,20 @@ class View:
     status: dict[str, Any]
     events: tuple[Event, ...] = field(repr=False)
 
+    def events_after(self, number: int) -> tuple[Event, ...]:
+        """Events with a higher number."""
+        if not self.events or self.events[-1].number <= number:
+            return ()
+        return tuple(event for event in self.events if event.number > number)
+
+    def _expect_no_date(self, new: list[str]) -> None:
+        try:
+            expect_no_date_among([*self.numbers, *self.texts], new)
+        except InputError as error:
+            raise Problem(
+                "rows-invalid", "the name of a column is that of a part of a date beside another"
+            ) from error
+
     def expect(self, frame: Frame, schema: dict[str, Any] | None) -> None:
         """Refuse rows whose columns are of another kind, or of another feed."""
         wrong = next((n for n in frame.names if n in self.texts), None)
@@ -54,10 +69,11 @@ class View:
             raise Problem("rows-invalid", f"a column of a row cannot be called {LABEL!r}")
         if schema is not None:
             _expect_declared(frame, schema["columns"])
-        n_new = sum(name not in self.numbers for name in frame.names)
-        n_new += sum(name not in self.texts for name in frame.texts)
-        if n_new:
-            expect_stream_size(n_columns=len(self.numbers) + len(self.texts) + n_new)
+        new = [name for name in frame.names if name not in self.numbers]
+        new += [name for name in frame.texts if name not in self.texts]
+        if new:
+            expect_stream_size(n_columns=len(self.numbers) + len(self.texts) + len(new))
+            self._expect_no_date(new)
         known = self.numbers or self.texts
         if known and self.numbers.isdisjoint(frame.names) and self.texts.isdisjoint(frame.texts):
             raise Problem("rows-invalid", "the rows share no column with those learned so far")
@@ -84,7 +100,7 @@ def look(stream: QuiltStream, previous: View | None, **extra: Any) -> View:
         "training": stream.training,
         "rows_until_training": stream.n_until_training,
         "n_segments": len(stream.store.segments),
-        "n_drifts": len(drifts),
+        "n_drifts": stream.n_drifts,
         "last_drift": drifts[-1] if drifts else None,
         "last_event": events[-1].number if events else 0,
         **_setup(stream),

@@ -4,11 +4,10 @@ Rows are written down as the request that brought them, in files of about `CHUNK
 after the other (`waiting_file`).
 
 A row's id is the number of its file and its place there, `"6af31f-a03"`; numbers begin at `first`,
-and none before `born` ever was.
-When more rows wait than may,
-the oldest file goes, and the rows in it are forgotten. Which rows have their label is not known
-here but in the store, in the very step that learns them (`mark`); a file whose rows all have
-theirs goes too, but not before the store has said that they are safe (`settle`).
+and none before `born` ever was. When more rows or bytes wait than may, the oldest file goes, and
+the rows in it are forgotten. Which rows have their label is not known here but in the store, in
+the very step that learns them (`mark`); a file whose rows all have theirs goes too, but not before
+the store has said that they are safe (`settle`).
 
 `add` only queues a record and is quick; `write` makes durable what is queued, on a thread of its
 own. Ids are good when `write` has returned. A file that could not be written is not written to
@@ -20,6 +19,7 @@ from __future__ import annotations
 import base64
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from driftquilt.errors import StoreError
+from driftquilt.server.sizes import MOST_ID_LETTERS
 from driftquilt.server.waiting_file import (
     Body,
     Spot,
@@ -44,7 +45,7 @@ _log = logging.getLogger("driftquilt.server")
 CHUNK = 16_384
 _SLOTS = 1_024  # places for marks in the store; numbers of files are never further apart
 _PREFIX = "labelled."
-_LONGEST = 32  # characters of an id
+_FILE = re.compile(r"[0-9a-f]{8,}\.rows")
 _PLACES: list[str] = []
 
 
@@ -58,13 +59,15 @@ class WaitingRows:
         state: Mapping[str, Any],
         first: int = 1,
         born: int = 1,
+        most_bytes: int = 1 << 28,
     ) -> None:
-        self._folder, self._most, self._born = folder, most, born
-        self._chunk = min(CHUNK, max(1, most // 8))
+        self._folder, self._most, self._most_bytes, self._born = folder, most, most_bytes, born
+        self._chunk, self._chunk_bytes = min(CHUNK, max(1, most // 8)), most_bytes // 8
         self._lock = threading.Lock()  # of all but the disk
         folder.mkdir(exist_ok=True)
         DISK.sync_folder(folder.parent)
-        self._files = {int(path.stem, 16): scan(path) for path in sorted(folder.glob("*.rows"))}
+        paths = [path for path in sorted(folder.glob("*.rows")) if _FILE.fullmatch(path.name)]
+        self._files = {int(path.stem, 16): scan(path) for path in paths}
         self.restore(state)
         # The last file may have been cut short: it is not written to again.
         last = max([*_marks(state), *self._files], default=first - 1)
@@ -85,7 +88,7 @@ class WaitingRows:
         came = time.time()
         record = make_record(body, kind, n_rows, came)
         with self._lock:
-            if self._current.n_rows >= self._chunk or self._current.broken:
+            if self._is_full(self._current):
                 number = self._current.number + 1
                 self._current = self._files[number] = WaitingFile(number)
             file = self._current
@@ -117,7 +120,7 @@ class WaitingRows:
     def find(self, row_id: str) -> tuple[WaitingFile, int] | str:
         """Where a row waits; or, in a word, why it does not."""
         try:
-            number, place = (int(part, 16) for part in row_id[:_LONGEST].split("-"))
+            number, place = (int(part, 16) for part in row_id[:MOST_ID_LETTERS].split("-"))
         except ValueError:
             return "unknown"
         if row_id != f"{number:x}-{place:x}":  # no row has two ids
@@ -182,6 +185,9 @@ class WaitingRows:
         finally:
             self._let_go()
 
+    def _is_full(self, file: WaitingFile) -> bool:
+        return file.n_rows >= self._chunk or file.n_bytes >= self._chunk_bytes or file.broken
+
     def _n_rows(self) -> int:
         return sum(file.n_rows - file.n_labelled for file in self._files.values())
 
@@ -218,12 +224,15 @@ class WaitingRows:
 
     def _doomed(self) -> list[WaitingFile]:
         n_waiting, doomed = self._n_rows(), []
+        n_bytes = sum(file.n_bytes for file in self._files.values())
         for number, file in sorted(self._files.items()):
             if file is self._current or file.n_bytes > file.safe[2]:
                 continue
             is_old = self._current.number - number >= _SLOTS
-            if file.n_settled == file.n_rows or n_waiting > self._most or is_old:
+            too_many = n_waiting > self._most or n_bytes > self._most_bytes
+            if file.n_settled == file.n_rows or too_many or is_old:
                 n_waiting -= file.n_rows - file.n_labelled
+                n_bytes -= file.n_bytes
                 doomed.append(file)
         return doomed
 

@@ -73,7 +73,7 @@ class Engine:
         self._first_row = 0  # of the open segment
         self._last_drift = 0
         self._next_training: int | None = setup.settings.n_wait
-        self._n_trainings = self._n_versions = self._n_events = 0
+        self._n_trainings = self._n_versions = self._n_events = self.n_drifts = 0
         self._checkpoint_row = 0
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
         self._notes: dict[str, Any] = {}  # state that is stored with them
@@ -160,7 +160,12 @@ class Engine:
                 "champion": None if champion is None else champion.number,
                 "events": [event.to_json() for event in self.events],
                 "rows": [self._first_row, self._last_drift, self._next_training],
-                "counts": [self._n_trainings, self._n_versions, self._n_events],
+                "counts": [
+                    self._n_trainings,
+                    self._n_versions,
+                    self._n_events,
+                    self.n_drifts,
+                ],
                 "used": self.past.to_json(),
                 "waiting": waiting,
             }
@@ -214,6 +219,7 @@ class Engine:
         if fired and not again and self._accepts_drift():
             self.tell(DriftFound(learning.n_rows))
             self._last_drift = learning.n_rows
+            self.n_drifts += 1
             self._seal(full=False)
         elif fired:
             learning.detector = learning.detector.fresh()
@@ -335,8 +341,10 @@ class Engine:
         told = enumerate(record["events"], 1)  # early stores do not say the numbers
         self.events = [read_event({"number": number, **event}) for number, event in told]
         self._first_row, self._last_drift, self._next_training = record["rows"]
-        self._n_trainings, self._n_versions, *n_events = record["counts"]
-        self._n_events = n_events[0] if n_events else len(self.events)
+        self._n_trainings, self._n_versions, *later = record["counts"]
+        drifts = [event for event in self.events if isinstance(event, DriftFound)]
+        counted = [*later, *(len(self.events), len(drifts))[len(later) :]]  # new since early stores
+        self._n_events, self.n_drifts = counted
         self.past.restore(record["used"])
         self._checkpoint_row = self.learning.n_rows
         return record["waiting"]

@@ -112,6 +112,11 @@ class Status:
         return self._engine.n_until_training
 
     @property
+    def n_drifts(self) -> int:
+        """Drifts that were found, those among them whose events are forgotten."""
+        return self._engine.n_drifts
+
+    @property
     def used(self) -> dict[int, float]:
         """How much each past segment was used by trainings of late."""
         return self._engine.past.used
