@@ -55,6 +55,7 @@ KINDS: Mapping[str, tuple[int, str]] = {
     "internal": (500, "Something went wrong here"),
     "stream-damaged": (503, "The stream cannot be opened"),
     "stream-failed": (503, "The stream cannot learn at the moment"),
+    "too-many-connections": (503, "There are too many connections"),
     "stopping": (503, "The service is stopping"),
 }
 

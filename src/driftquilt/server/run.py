@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import math
 import signal
 import sys
@@ -84,12 +85,21 @@ def serve(settings: ServeSettings, announce: Callable[[int], None]) -> int:
         backlog=_BACKLOG,
         timeout_graceful_shutdown=math.ceil(settings.drain_seconds),
         timeout_keep_alive=75,
-        http=cast("type[asyncio.Protocol]", partial(Http, head_seconds=settings.body_seconds)),
+        http=cast(
+            "type[asyncio.Protocol]",
+            partial(
+                Http,
+                head_seconds=settings.body_seconds,
+                max_connections=settings.max_connections,
+            ),
+        ),
         ws="none",
     )
     server = _Server(config, service)
-    with hold(settings.store):
-        sockets = listen(settings)
+    importlib.import_module("driftquilt.learners.mlp_kernels")  # compiles what is not yet
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(made) for made in listen(settings)]
+        held.enter_context(hold(settings.store))
         announce(sockets[0].getsockname()[1])
         server.run(sockets)
     return 0 if server.started else 1

@@ -1,8 +1,9 @@
 """HTTP as it comes over a socket: what is no request, or comes too slowly, is a problem too.
 
 The gate sees requests whose heads could be read. This is for the others: a head that is no HTTP,
-that does not end, or that takes longer than `head_seconds`. They are answered as every problem
-is, and hung up on. A connection that says nothing at all is closed after the same time.
+that does not end, or that takes longer than `head_seconds`, and for connections beyond the most
+there may be. They are answered as every problem is, and hung up on. A connection that says nothing
+at all is closed after the same time.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ _MOST_HEAD_BYTES = 1 << 18
 class Http(HttpToolsProtocol):
     """uvicorn's protocol with bounds on the head of a request."""
 
-    def __init__(self, *given: Any, head_seconds: float, **named: Any) -> None:
+    def __init__(
+        self, *given: Any, head_seconds: float, max_connections: int, **named: Any
+    ) -> None:
         super().__init__(*given, **named)
-        self._head_seconds = head_seconds
+        self._head_seconds, self._max_connections = head_seconds, max_connections
         self._timer: asyncio.TimerHandle | None = None
         self._in_head = False
         self._n_bytes = 0  # of a head that has not ended
@@ -37,6 +40,14 @@ class Http(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast("asyncio.Transport", Corked(transport, self.loop)))
         self._begin_timer()
+        if len(self.connections) > self._max_connections:
+            self._refuse(
+                Problem(
+                    "too-many-connections",
+                    f"at most {self._max_connections} connections are open at a time",
+                    {"Retry-After": "5"},
+                )
+            )
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_timer()
@@ -45,6 +56,8 @@ class Http(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if not self._in_head:
+            if self._timer is None and self._is_idle():  # an empty line is no request
+                self._begin_timer()
             return
         self._n_bytes += len(data)
         if self._n_bytes > _MOST_HEAD_BYTES:
@@ -66,6 +79,11 @@ class Http(HttpToolsProtocol):
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing: a request that would rather be a web socket is answered as it is."""
+
+    def _is_idle(self) -> bool:
+        """Whether no request is under way, and nothing else ends the connection some time."""
+        quiet = self.cycle is None or self.cycle.response_complete
+        return quiet and self.timeout_keep_alive_task is None
 
     def _begin_timer(self) -> None:
         self._timer = self.loop.call_later(self._head_seconds, self._give_up)
@@ -92,6 +110,7 @@ class Http(HttpToolsProtocol):
         body = orjson.dumps(problem.to_json(request_id))
         headers = {
             **HEADERS,
+            **problem.headers,
             "Content-Type": MEDIA_TYPE,
             "Content-Length": str(len(body)),
             "X-Request-Id": request_id,
