@@ -50,6 +50,14 @@ class SourceError(DriftquiltError, OSError):
     """A broker that refuses, or no longer has what is asked for; waiting would not mend it."""
 
 
+class NoteTooLargeError(SourceError):
+    """A note that a broker will never take, being larger than it allows; `note_id` is its id."""
+
+    def __init__(self, message: str, note_id: str) -> None:
+        super().__init__(message)
+        self.note_id = note_id
+
+
 class StoreError(DriftquiltError, OSError):
     """A store that is damaged, in use elsewhere, on a disk in trouble, or not ours."""
 

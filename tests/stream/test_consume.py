@@ -6,14 +6,14 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driftquilt.errors import InputError, SourceError
-from driftquilt.sources.broker import Source
+from driftquilt.errors import InputError, NoteTooLargeError, SourceError
+from driftquilt.sources.broker import Message, Note, Source
 from driftquilt.sources.connect import open_source
 from driftquilt.stream.consume import Refused, Tally, consume
 from driftquilt.stream.runner import QuiltStream
@@ -161,6 +161,97 @@ def test_a_stop_does_not_wait_for_a_broker_that_takes_no_answers(
             feed(stream, source, taken(3), to=to)  # and reads on from there
             assert (stream.n_rows, stream.n_waiting) == (7, 1)
             assert len(to.read(None, 10, 1.0)) == 1
+
+
+def test_an_id_that_waits_with_another_row_gets_no_second_answer(
+    broker: RedisBroker, source: Source, to: Source
+) -> None:
+    asked = [{"id": 1, "row": ROWS[n][0]} for n in (10, 10, 11)]
+    send(broker, *labelled(ROWS[:5]), *asked)
+    tally = feed(start(**QUIET), source, taken(8), to=to)
+    assert (tally.n_asked, tally.n_refused) == (2, 1)
+    answers = [json.loads(message.body) for message in to.read(None, 10, 1.0)]
+    assert [body["id"] for body in answers] == [1, 1]
+    assert "with another row" in tally.refused[-1].why
+
+
+class Narrow:
+    """A broker that takes no long answers, and keeps the others."""
+
+    name, trouble = "narrow", None
+
+    def __init__(self) -> None:
+        self.taken: list[Note] = []
+
+    def read(self, after: Any, most: int, wait: float) -> list[Message]:
+        raise NotImplementedError
+
+    def publish(self, notes: Sequence[Note], wait: float) -> bool:  # noqa: ARG002
+        for note in notes:
+            if len(note.body) > 100:
+                raise NoteTooLargeError("more than 100 bytes", note.id)
+        self.taken += notes
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_row_whose_answer_no_broker_takes_is_passed_over(
+    broker: RedisBroker, source: Source
+) -> None:
+    ids = ["short", "l" * 500, "brief"]
+    send(broker, *labelled(ROWS[:5]), *({"id": i, "row": ROWS[9][0]} for i in ids))
+    to = Narrow()
+    tally = feed(start(**QUIET), source, taken(8), to=to)
+    assert (tally.n_asked, tally.n_refused) == (2, 1)
+    assert "too large for the broker" in tally.refused[-1].why
+    assert [json.loads(note.body)["id"] for note in to.taken] == ["short", "brief"]
+
+
+def test_no_two_notes_of_streams_and_events_have_the_same_id(
+    broker: RedisBroker, source: Source
+) -> None:
+    send(broker, *labelled(ROWS), {"id": 1, "row": ROWS[0][0]})
+    ids: list[str] = []
+    for _ in range(2):
+        to = Narrow()
+        feed(start(), source, taken(len(ROWS) + 1), to=to, most=1)
+        ids += [note.id for note in to.taken]
+    assert len(ids) == len(set(ids)) > 2
+
+
+def test_a_second_consumer_is_refused(broker: RedisBroker, source: Source) -> None:
+    send(broker, *labelled(ROWS[:10]))
+    stream = start(**QUIET)
+
+    def moves(_: Callable[[], None]) -> None:
+        stream.flush(position={"source": source.name, "after": ["1-1", 1]})
+        _()
+
+    with pytest.raises(InputError, match="let one consumer feed a stream"):
+        feed(stream, source, taken(10), turn=moves)
+
+
+def test_no_turn_is_held_while_answers_wait_for_their_broker(
+    broker: RedisBroker, source: Source, tmp_path: Path
+) -> None:
+    send(broker, *labelled(ROWS[:5]), {"id": 1, "row": ROWS[5][0]})
+    held: list[bool] = []
+
+    def turn(take: Callable[[], None]) -> None:
+        held.append(True)
+        take()
+        held.append(False)
+
+    with running("redis", tmp_path / "other") as other:
+        other.stop()
+        stream = start(**QUIET)
+        with contextlib.closing(open_source(other.url)) as to:
+            waits = lambda tally: tally.n_learned == 5 and bool(to.trouble)  # noqa: E731
+            feed(stream, source, waits, to=to, turn=turn)
+    assert held[:2] == [True, False]
+    assert stream.n_waiting == 0
 
 
 def test_a_broker_may_be_away_in_the_middle(broker: RedisBroker, source: Source) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from driftquilt.errors import InputError, StoreError
-from driftquilt.stream.events import RowForgotten
+from driftquilt.stream.events import DriftFound, RowForgotten
 from driftquilt.stream.runner import QuiltStream
 from driftquilt.stream.waiting import Key
 from tests.stream.streams import as_stored, hasty, learn, left_in, rows, start, stored_rows
@@ -105,8 +105,44 @@ def test_what_is_told_does_not_pile_up_while_nobody_asks() -> None:
     stream = begun(max_waiting=0)
     for number in range(1_500):
         stream.predict_one(ROWS[10][0], key=number)
-    assert len(stream.events) == 1_000
-    assert len(stream.learn_one(*ROWS[10])) == 1_000
+    assert len(stream.events) == 200
+    assert len(stream.learn_one(*ROWS[10])) == 200
+
+
+def test_forgotten_rows_do_not_push_out_drifts() -> None:
+    stream = begun(max_waiting=0)
+    stream._engine.tell(DriftFound(10))
+    for number in range(1_500):
+        stream.predict_one(ROWS[10][0], key=number)
+    assert DriftFound(10) in stream.events
+
+
+def test_numbers_of_events_do_not_depend_on_what_was_forgotten() -> None:
+    stream = begun(max_waiting=0)
+    first = stream._engine._n_events
+    stream.predict_one(ROWS[10][0], key=1)
+    stream._engine.tell(DriftFound(10))
+    forgotten, drift = stream.events[-2:]
+    assert (forgotten.number, drift.number) == (0, first + 1)
+
+
+def test_rows_that_waited_through_a_close_are_learned_once_whatever_comes_then(
+    tmp_path: Path,
+) -> None:
+    with begun(store=tmp_path / "state") as stream:
+        for key in ("a", "b", "c"):
+            stream.predict_one(ROWS[10][0], key=key)
+    opened = QuiltStream.open(tmp_path / "state")
+    opened.learn_one(y=ROWS[10][1], key="a")
+    opened.forget("b")
+    opened.close(discard=True)  # as a crash would
+    with QuiltStream.open(tmp_path / "state") as again:
+        assert again.n_waiting == 1
+        for key in ("a", "b"):
+            with pytest.raises(InputError, match="no row waits"):
+                again.learn_one(y=ROWS[10][1], key=key)
+        again.learn_one(y=ROWS[10][1], key="c")
+        assert again.n_rows == 12
 
 
 def test_the_same_row_may_be_predicted_again_under_its_key() -> None:

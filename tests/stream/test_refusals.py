@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,8 @@ BAD_ROWS: list[Any] = [
     {"label": 1.0},
     {"city": "\ud800"},
     {"\udfff": 1.0},
+    {"a": datetime(2024, 5, 1, tzinfo=UTC), "b": 1.0},
+    {"a (time of day, sin)": 0.5, "b": 1.0},
 ]
 BAD_LABELS: list[Any] = [None, math.nan, 1.5, 3, True, b"yes", ["yes"], object(), "\ud800"]
 BAD_TABLES: list[Any] = [
@@ -81,6 +84,41 @@ def test_bad_rows_and_labels_leave_the_stream_as_it_was() -> None:
     assert state(stream) == before
     whole = learn(start(), ROWS)
     assert state(learn(stream, ROWS[40:])) == state(whole)
+
+
+def test_a_date_is_no_number_later_on_and_the_other_way_round() -> None:
+    stream = start()
+    stream.learn_one({"day": datetime(2024, 5, 1, tzinfo=UTC), "b": 1.0}, "yes")
+    for row in ({"day": 3.0, "b": 1.0}, {"day": "1 May", "b": 1.0}):
+        with pytest.raises(InputError, match="'day' has held dates or times so far"):
+            stream.learn_one(row, "yes")
+    with pytest.raises(InputError, match="'b' holds a date or a time"):
+        stream.predict_one({"b": datetime(2024, 5, 1, tzinfo=UTC)})
+    stream.learn_one({"day": None, "b": 2.0}, "no")
+    assert stream.failure is None
+
+
+def test_columns_have_a_bound() -> None:
+    stream = start(max_columns=3)
+    stream.learn_one({"a": 1.0, "b": 1.0}, "yes")
+    for row in ({"a": 1.0, "c": 1.0, "d": 1.0}, {"a": 1.0, "c": "x", "d": "y"}):
+        with pytest.raises(InputError, match="the stream would have more than 3 columns"):
+            stream.learn_one(row, "yes")
+    stream.learn_one({"a": 1.0, "c": 1.0}, "yes")
+    assert len(stream.columns) == 3
+
+
+@pytest.mark.parametrize("note", [{"x": {1, 2}}, {1: 2}, {"stream": 1}, {"waiting.0": None}])
+def test_notes_that_cannot_be_stored_are_refused_before_anything_is_learned(note: Any) -> None:
+    stream = learn(start(), ROWS[:5])
+    with pytest.raises(InputError):
+        stream.note(note)
+    with pytest.raises(InputError):
+        stream.learn_many([ROWS[5][0]], ["yes"], notes=[note])
+    with pytest.raises(InputError, match="1 rows but 0 notes"):
+        stream.learn_many([ROWS[5][0]], ["yes"], notes=[])
+    learn(stream, ROWS[5:6])
+    assert stream.n_rows == 6
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from driftquilt import InputError, QuiltClassifier, QuiltStream
 from driftquilt.learners.mlp import MLP
 from driftquilt.stream.events import ModelPromoted, TrainingFailed
-from driftquilt.stream.training import on_thread
+from driftquilt.stream.training import Outcome, Training, on_thread
 from driftquilt.stream.workers import Workers
 from tests.stream.streams import rows
 
@@ -65,9 +66,37 @@ def test_killed_worker_fails_its_training_alone_and_the_next_gets_another(
 
 
 def test_learner_of_ones_own_stays_in_its_process(workers: Workers) -> None:
-    stream = QuiltStream(QuiltClassifier(learner=MLP()), n_wait=50, trainer=workers)
     with pytest.raises(InputError, match="leave the trainer out"):
-        learn(stream, 50)
+        QuiltStream(QuiltClassifier(learner=MLP()), n_wait=50, trainer=workers)
+
+
+def test_a_stream_goes_on_without_trainings_when_its_workers_are_closed() -> None:
+    workers = Workers(1)
+    stream = QuiltStream(QuiltClassifier(), n_wait=50, trainer=workers)
+    workers.close()
+    workers.close()
+    learn(stream, 60)
+    failed = [event for event in stream.events if isinstance(event, TrainingFailed)]
+    assert len(failed) == 1
+    assert stream.predict_one(rows(1)[0][0]) is not None
+    learn(stream, 60)  # the next is due with a hundred rows
+    failed = [event for event in stream.events if isinstance(event, TrainingFailed)]
+    assert len(failed) == 2
+
+
+def test_a_training_that_is_cancelled_is_one_that_failed() -> None:
+    waiting: list[Future[Outcome]] = []
+
+    def later(_: Training) -> Future[Outcome]:
+        waiting.append(Future())
+        return waiting[-1]
+
+    stream = QuiltStream(QuiltClassifier(), n_wait=50, trainer=later)
+    for x, y in rows(50):
+        stream.learn_one(x, y)
+    waiting[0].cancel()
+    assert stream.predict_one(rows(1)[0][0]) is not None
+    assert isinstance(stream.events[-1], TrainingFailed)
 
 
 _PARENT = """

@@ -1,7 +1,7 @@
 """Streams of the service that a broker feeds, beside whoever sends rows over HTTP.
 
-Each feed reads on a thread of its own and takes its batches in the stream's turns, so that rows
-from both sides are learned one after the other and stored with the position they came from. A
+Each feed reads and publishes on a thread of its own, and learns in the stream's turns, so that
+rows from both sides are learned one after the other and stored with the position they came from. A
 feed whose stream is not made yet waits for it; one that a broker refuses tries again after a
 while, and says why meanwhile.
 """
@@ -69,6 +69,7 @@ class _Feed(threading.Thread):
         self.stopping = threading.Event()
         self._tally = Tally()
         self._source: Source | None = None
+        self._sink: Source | None = None  # where answers go
         self._why: str | None = None
 
     def run(self) -> None:
@@ -81,6 +82,9 @@ class _Feed(threading.Thread):
                 self._wait(problem, _SOON)
             except DriftquiltError as error:
                 self._wait(error, _LATER)
+            except Exception as error:  # of a broker's client: the feed goes on nevertheless
+                _log.exception("the feed failed", extra={"stream": self._stream})
+                self._wait(error, _LATER)
 
     def status(self) -> dict[str, Any]:
         """What came so far, and what is in the way."""
@@ -89,33 +93,36 @@ class _Feed(threading.Thread):
             "source": source.name if source else None,
             "n_messages": tally.n_messages,
             "n_refused": tally.n_refused,
-            "trouble": self._why or (source.trouble if source else None),
+            "trouble": self._why or self._trouble(self._source) or self._trouble(self._sink),
         }
 
     def _consume(self, served: Served) -> None:
         with contextlib.ExitStack() as opened:
             self._source = opened.enter_context(contextlib.closing(open_source(self._url)))
-            to = None
             if self._to is not None:
-                to = opened.enter_context(contextlib.closing(open_source(self._to)))
+                self._sink = opened.enter_context(contextlib.closing(open_source(self._to)))
             self._why = None
             stream = served.stream
 
-            def in_turn(take: Callable[[], bool]) -> bool:
+            def in_turn(take: Callable[[], None]) -> None:
                 if served.stream is not stream:
                     raise Problem("stream-failed", "the stream was opened anew")
-                return take()
+                take()
 
             consume(
-                stream, self._source, stop=self.stopping, to=to, tally=self._tally,
+                stream, self._source, stop=self.stopping, to=self._sink, tally=self._tally,
                 turn=lambda take: self._turn(served, lambda: in_turn(take)),
                 learned=served.intake.count,
             )  # fmt: skip
 
-    def _turn(self, served: Served, take: Callable[[], bool]) -> bool:
-        return asyncio.run_coroutine_threadsafe(served.turn(take), self._loop).result()
+    def _turn(self, served: Served, take: Callable[[], None]) -> None:
+        asyncio.run_coroutine_threadsafe(served.turn(take), self._loop).result()
 
-    def _wait(self, error: DriftquiltError, seconds: float) -> None:
+    @staticmethod
+    def _trouble(source: Source | None) -> str | None:
+        return None if source is None else source.trouble
+
+    def _wait(self, error: Exception, seconds: float) -> None:
         why = str(error)
         if why != self._why:
             _log.warning("the feed waits: %s", why, extra={"stream": self._stream})

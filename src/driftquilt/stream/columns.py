@@ -19,6 +19,7 @@ make all of it numbers or all of it text
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -55,8 +56,10 @@ class Columns:
         """Whether each column has held numbers or text."""
         return {name: "text" if text else "number" for name, text in self._is_text.items()}
 
-    def expect(self, rows: Sequence[Row], labels: Sequence[Label] = ()) -> None:
-        """Refuse rows that do not go with those before, or with each other."""
+    def expect(
+        self, rows: Sequence[Row], labels: Sequence[Label] = (), most: float = math.inf
+    ) -> None:
+        """Refuse rows that do not go with those before, or with each other, or are too wide."""
         new: dict[str, bool] = {}
         for row in rows:
             for name, value in row.items():
@@ -64,6 +67,11 @@ class Columns:
                     _expect_kind(self._is_text, new, name, value)
         if new:
             expect_no_date_among(self._is_text.keys(), new)
+            if len(self._is_text) + len(new) > most:
+                raise InputError(
+                    f"the stream would have more than {most} columns, such as {next(iter(new))!r}; "
+                    "give fewer, or raise max_columns"
+                )
         label_type = self._label_type
         for label in labels:
             label_type = label_type or type(label)

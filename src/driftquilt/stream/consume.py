@@ -11,7 +11,7 @@ messages at once. After a crash it is read on from the position that was stored:
 - Answers are published before the position of their row is stored: after a crash some are
   published again, under the same id, and none is missing.
 - Events are published after the batch in which they happened; a crash may lose or repeat them.
-  `stream.events` has them all.
+  `stream.events` has the last thousand.
 
 A message that cannot be read or does not fit the stream is counted, remembered and passed over.
 One consumer feeds a stream; a second source for the same stream is refused.
@@ -19,6 +19,7 @@ One consumer feeds a stream; a second source for the same stream is refused.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections import deque
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, NoteTooLargeError
 from driftquilt.sources.broker import Message, Note, Position, Source
 from driftquilt.sources.messages import Asked, Labelled, LateLabel, Unreadable, decode
 from driftquilt.stream.events import Event
@@ -66,23 +67,23 @@ def consume(
     tally: Tally | None = None,
     most: int = 500,
     wait: float = 1.0,
-    turn: Callable[[Callable[[], bool]], bool] = lambda take: take(),
+    turn: Callable[[Callable[[], None]], None] = lambda take: take(),
     learned: Callable[[], None] = lambda: None,
 ) -> Tally:
     """Feed the stream from a source until `stop` is set.
 
     Answers to rows with an id, and events, go `to` a broker if one is given. At most `most`
     messages are taken together; `wait` is how many seconds a read may last, and so a stop. If
-    something else feeds the stream too, `turn` runs each batch when it is its turn, and `learned`
-    is called after each row.
+    something else feeds the stream too, `turn` runs what changes the stream when it is its turn,
+    and `learned` is called after each row; while a broker takes its time, no turn is held.
     """
     if most < 1 or not wait > 0:
         raise InputError(f"most is {most} and wait {wait}; give at least 1, and seconds above 0")
-    work = _Work(stream, source, stop, to, Tally() if tally is None else tally, wait, learned)
+    work = _Work(stream, source, stop, to, Tally() if tally is None else tally, wait, turn, learned)
     after = _begin(stream.position, source)
     while not stop.is_set():
         messages = source.read(after, most, wait)
-        if messages and turn(partial(work.take, messages)):
+        if messages and work.take(messages):
             after = messages[-1].position
     return work.tally
 
@@ -101,6 +102,31 @@ def _begin(kept: Any, source: Source) -> Position | None:
 
 
 @dataclass
+class _Group:
+    """Rows to predict, then what is learned after they were answered."""
+
+    asked: list[tuple[Message, Asked]] = field(default_factory=list)
+    others: list[tuple[Message, Labelled | LateLabel | Unreadable]] = field(default_factory=list)
+
+    def has(self, key: str | int) -> bool:
+        return any(arrival.id == key for _, arrival in self.asked)
+
+
+def _groups(messages: Sequence[Message]) -> list[_Group]:
+    """Messages in order; each id is asked for once in a group."""
+    groups = [_Group()]
+    for message in messages:
+        arrival = decode(message.body)
+        if isinstance(arrival, Asked):
+            if groups[-1].others or groups[-1].has(arrival.id):
+                groups.append(_Group())
+            groups[-1].asked.append((message, arrival))
+        else:
+            groups[-1].others.append((message, arrival))
+    return groups
+
+
+@dataclass
 class _Work:
     """One consumer at work."""
 
@@ -110,31 +136,60 @@ class _Work:
     to: Source | None
     tally: Tally
     wait: float
+    turn: Callable[[Callable[[], None]], None]
     learned: Callable[[], None]
-    asked: list[tuple[Message, Asked]] = field(default_factory=list)  # and not yet answered
     news: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._left = self.stream.position  # what nobody else may move
 
     def take(self, messages: Sequence[Message]) -> bool:
         """Take messages in order; False if a stop came before all were taken."""
-        done = all(self._take_one(message) for message in messages) and self._answer()
-        self.stream.flush(self._at(messages[-1]) if done else None)
-        if done:
-            self.tally.n_messages += len(messages)
-            self._tell()
-        return done
+        for group in _groups(messages):
+            answered = self._answer(group.asked)
+            if answered is None:
+                self.turn(self._stop)
+                return False
+            self.turn(partial(self._take_group, answered, group.others))
+        self.turn(partial(self._end, messages[-1]))
+        self.tally.n_messages += len(messages)
+        self._tell()
+        return True
 
-    def _take_one(self, message: Message) -> bool:
-        arrival = decode(message.body)
-        if isinstance(arrival, Asked):
-            self.asked.append((message, arrival))
-            return True
-        if not self._answer():
-            return False
+    def _take_group(
+        self,
+        answered: Sequence[tuple[Message, Asked]],
+        others: Sequence[tuple[Message, Labelled | LateLabel | Unreadable]],
+    ) -> None:
+        if self.stream.position != self._left:
+            raise InputError(
+                f"something else feeds this stream from {self.source.name} as well, so that "
+                "messages would count twice; let one consumer feed a stream"
+            )
+        for message, asked in answered:
+            self._try(message, partial(self._expect, message, asked))
+        for message, arrival in others:
+            self._try(message, partial(self._learn, message, arrival))
+        self._left = self.stream.position
+
+    def _end(self, last: Message) -> None:
+        """All messages up to the last have been taken."""
+        self.stream.flush(self._at(last))
+        self._left = self.stream.position
+
+    def _stop(self) -> None:
+        """What was taken so far stays, with its own positions."""
+        self.stream.flush()
+
+    def _try(self, message: Message, take: Callable[[], None]) -> None:
         try:
-            self._learn(message, arrival)
+            take()
         except InputError as error:
             self._refuse(message, str(error))
-        return True
+
+    def _expect(self, message: Message, asked: Asked) -> None:
+        self.stream.expect_label(asked.row, asked.id, position=self._at(message))
+        self.tally.n_asked += 1
 
     def _learn(self, message: Message, arrival: Labelled | LateLabel | Unreadable) -> None:
         at = self._at(message)
@@ -148,51 +203,52 @@ class _Work:
         self.tally.n_learned += 1
         self.learned()
 
-    def _answer(self) -> bool:
-        """Publish what the rows so far are predicted to be, then let them wait for their label."""
-        asked, self.asked = self.asked, []
-        fitting = []
+    def _answer(self, asked: Sequence[tuple[Message, Asked]]) -> list[tuple[Message, Asked]] | None:
+        """Publish what rows are predicted to be; those that may wait, None if a stop came."""
+        if self.to is None:
+            return [*asked]
+        notes: dict[str, tuple[Message, Asked, Note]] = {}
         for message, arrival in asked:
             try:
-                fitting.append((message, arrival, self._predict(arrival)))
+                note = self._note(message, arrival)
             except InputError as error:
                 self._refuse(message, str(error))
-        notes = [self._note(message, arrival.id, answer) for message, arrival, answer in fitting]
-        if not self._publish(notes):
-            return False
-        for message, arrival, _ in fitting:
-            try:
-                self.stream.expect_label(arrival.row, arrival.id, position=self._at(message))
-                self.tally.n_asked += 1
-            except InputError as error:
-                self._refuse(message, str(error))
-        return True
+            else:
+                notes[note.id] = (message, arrival, note)
+        while not self._publish([note for *_, note in notes.values()], notes):
+            if self.stop.is_set():
+                return None
+        return [(message, arrival) for message, arrival, _ in notes.values()]
 
-    def _predict(self, arrival: Asked) -> Any:
-        return None if self.to is None else self.stream.predict_one(arrival.row)
+    def _note(self, message: Message, asked: Asked) -> Note:
+        """The answer to a row, if it may wait under its id."""
+        self.stream.expect_key(asked.row, asked.id)
+        answer = self.stream.predict_one(asked.row)
+        body = {"id": asked.id, "prediction": answer, "model": self.stream.model}
+        return Note(self._name("answer", message.position), str(asked.id), _to_bytes(body))
 
-    def _note(self, message: Message, key: str | int, answer: Any) -> Note:
-        body = {"id": key, "prediction": answer, "model": self.stream.model}
-        return Note(self._name("answer", message.position), str(key), _to_bytes(body))
-
-    def _tell(self) -> None:
-        """Publish what happened."""
-        events, self.news = self.news, []
-        self._publish(
-            [
-                Note(self._name("event", [event.row, number]), None, _to_bytes(event.to_json()))
-                for number, event in enumerate(events)
-            ]
-        )
-
-    def _publish(self, notes: Sequence[Note]) -> bool:
-        """Publish until it is confirmed; False if a stop came before."""
+    def _publish(self, notes: Sequence[Note], of: dict[str, tuple[Message, Asked, Note]]) -> bool:
+        """Try to publish; a note that is too large is taken out, and its message refused."""
         if self.to is None or not notes:
             return True
-        while not self.to.publish(notes, self.wait):
-            if self.stop.is_set():
-                return False
-        return True
+        try:
+            return self.to.publish(notes, self.wait)
+        except NoteTooLargeError as error:
+            message, *_ = of.pop(error.note_id)
+            self._refuse(message, f"its answer is too large for the broker: {error}")
+            return False
+
+    def _tell(self) -> None:
+        """Publish what happened; an event that is too large for the broker is left out."""
+        events, self.news = self.news, []
+        bodies = [_to_bytes(event.to_json()) for event in events]
+        notes = [Note(self._name("event", _digest(body)), None, body) for body in bodies]
+        while self.to is not None and notes:
+            try:
+                if self.to.publish(notes, self.wait) or self.stop.is_set():
+                    return
+            except NoteTooLargeError as error:
+                notes = [note for note in notes if note.id != error.note_id]
 
     def _refuse(self, message: Message, why: str) -> None:
         self.tally.n_refused += 1
@@ -202,8 +258,12 @@ class _Work:
         return {"source": self.source.name, "after": message.position}
 
     def _name(self, what: str, place: Any) -> str:
-        return f"{what} {self.source.name} {json.dumps(place)}"
+        return f"{what} {self.stream.id} {self.source.name} {json.dumps(place)}"
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:32]
 
 
 def _to_bytes(body: dict[str, Any]) -> bytes:
-    return json.dumps(body).encode()
+    return json.dumps(body, ensure_ascii=False).encode()

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -55,7 +56,7 @@ from driftquilt.stream.learning import Learning
 from driftquilt.stream.past import Past, rows_after
 from driftquilt.stream.rows import Label
 from driftquilt.stream.setup import Setup
-from driftquilt.stream.training import Job, Outcome, Trainer, begin, on_thread
+from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
 
 __all__ = ["Engine"]
 
@@ -65,6 +66,7 @@ class Engine:
 
     def __init__(self, setup: Setup, store: Store, trainer: Trainer = on_thread) -> None:
         self.setup, self.store, self._trainer = setup, store, trainer
+        self.id = str(store.state.get("id", ""))  # early stores have none
         self.learning = Learning(setup.detector, setup.seed, setup.settings.n_wait)
         self.columns = Columns()
         self.past = Past(store, setup.settings)
@@ -135,15 +137,16 @@ class Engine:
         job = self._job
         if job is None or not (wait or job.future.done()):
             return
-        outcome = job.future.result()
+        outcome = job.outcome()
         with self._going_on():
             self._job = None
             self._finish(outcome, job.first_row, job.meanwhile)
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: Event, *, numbered: bool = True) -> None:
         """Note that something happened."""
-        self._n_events += 1
-        event = replace(event, number=self._n_events)
+        if numbered:
+            self._n_events += 1
+            event = replace(event, number=self._n_events)
         keep(self.news, event)
         keep(self.events, event)
 
@@ -282,7 +285,16 @@ class Engine:
         if self.setup.wait:
             self._finish(training.run(), self._first_row, [])
         else:
-            self._job = Job(self._trainer(training), self._first_row)
+            self._job = Job(self._begin(training), self._first_row, self.n_current)
+
+    def _begin(self, training: Training) -> Future[Outcome]:
+        """Have it trained elsewhere; if that cannot be, a training that has failed."""
+        try:
+            return self._trainer(training)
+        except Exception as error:  # a trainer may be the user's code, or closed
+            future = Future[Outcome]()
+            future.set_exception(error)
+            return future
 
     def _finish(
         self, outcome: Outcome, first_row: int, meanwhile: Sequence[tuple[Row, Label]]

@@ -1,8 +1,9 @@
 """What happened in a stream, as values: drifts, segments, trainings, models, columns and classes.
 
 Every event says after how many rows it happened, and has a number; one that a stream tells again
-after a crash has the number that it had. `to_json` and `read_event` are each other's
-way back, so that events outlive the process.
+after a crash has the number that it had. Only a forgotten row is told without, because it follows
+from predictions, which nobody repeats. `to_json` and `read_event` are each other's way back, so
+that events outlive the process.
 
 >>> event = DriftFound(row=2000)
 >>> read_event(event.to_json()) == event
@@ -38,12 +39,12 @@ __all__ = [
 
 _MOST = 1_000
 _MOST_EXPLAINED = 20  # an explanation has a line for every past segment
-_MOST_OF_COLUMNS = 200  # rows of words bring new ones all the time; drifts are not to go for them
+_MOST_OF_A_KIND = 200  # of columns and forgotten rows, which may come all the time: drifts stay
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened after so many rows; the stream's first event has the number 1."""
+    """Something that happened after so many rows; the first with a number has 1, 0 is none."""
 
     row: int
     number: int = field(default=0, kw_only=True, compare=False, repr=False)
@@ -200,20 +201,21 @@ class RowForgotten(Event):
 
 
 def keep(events: list[Event], event: Event) -> None:
-    """Append an event; the last thousand stay, of columns 200, and the last twenty explanations."""
+    """Append an event; the last thousand stay, 200 of frequent kinds, and twenty explanations."""
     events.append(event)
     del events[:-_MOST]
     if isinstance(event, ModelTrained):
         explained = [n for n, e in enumerate(events) if isinstance(e, ModelTrained)]
         for at in explained[:-_MOST_EXPLAINED][-1:]:
             events[at] = replace(events[at], explanation="")  # type: ignore[call-arg]
-    if isinstance(event, _OF_COLUMNS):
-        of_columns = [n for n, e in enumerate(events) if isinstance(e, _OF_COLUMNS)]
-        for at in reversed(of_columns[:-_MOST_OF_COLUMNS]):
-            del events[at]
+    for kinds in _FREQUENT:
+        if isinstance(event, kinds):
+            alike = [n for n, e in enumerate(events) if isinstance(e, kinds)]
+            for at in reversed(alike[:-_MOST_OF_A_KIND]):
+                del events[at]
 
 
-_OF_COLUMNS = (ColumnAppeared, ColumnVanished)
+_FREQUENT = ((ColumnAppeared, ColumnVanished), (RowForgotten,))
 _KINDS = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 

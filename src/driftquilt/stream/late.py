@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftquilt.errors import StoreError
+from driftquilt.errors import InputError, StoreError
 from driftquilt.inputs.row import Row, read_row
 from driftquilt.store.base import State, state_to_json
 from driftquilt.stream.events import RowForgotten
@@ -17,7 +17,10 @@ from driftquilt.stream.slots import Slots
 from driftquilt.stream.status import Status
 from driftquilt.stream.waiting import Key, plain_key
 
-__all__ = ["Late", "position_note"]
+__all__ = ["Late", "check_note", "position_note"]
+
+_OWN = ("stream", "id")
+_OWN_PREFIX = "waiting."
 
 
 class Late(Status):
@@ -43,6 +46,14 @@ class Late(Status):
             if position is None:
                 self._engine.put()
 
+    def expect_key(self, x: Any, key: Key) -> None:
+        """Refuse a row that could not wait under this key; nothing changes."""
+        row = read_row(x)
+        with self._lock:
+            self._expect_open()
+            self._expect_row(row)
+            self._waiting.expect(key, row)
+
     def forget(self, key: Key) -> None:
         """Let a row go that waits for its label, because the label will never come."""
         with self._lock:
@@ -55,7 +66,7 @@ class Late(Status):
         self._expect_open()
         forgotten = self._waiting.add(key, row)
         if forgotten is not None:
-            self._engine.tell(RowForgotten(self.n_rows, forgotten))
+            self._engine.tell(RowForgotten(self.n_rows, forgotten), numbered=False)
             self._engine.note(self._slots.empty(forgotten))
 
     def _waiting_in_memory(self) -> list[list[Any]]:
@@ -68,6 +79,13 @@ class Late(Status):
 
     def _expect_row(self, row: Row) -> None:
         raise NotImplementedError
+
+
+def check_note(state: State) -> None:
+    """Refuse state that is no JSON, or that the stream keeps itself."""
+    own = [name for name in state_to_json(state) if name in _OWN or name.startswith(_OWN_PREFIX)]
+    if own:
+        raise InputError(f"the stream itself keeps {own[0]!r} in the store; give another name")
 
 
 def position_note(position: Any) -> State:

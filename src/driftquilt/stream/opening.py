@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from driftquilt.store.memory import MemoryStore
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.setup import Setup
 from driftquilt.stream.training import Trainer
+from driftquilt.stream.workers import Workers
 
 __all__ = ["Place", "begin", "resume"]
 
@@ -32,7 +34,8 @@ def begin(place: Place | None, setup: Setup, trainer: Trainer) -> Engine:
             raise StoreError(
                 "there is a stream in this store already; go on with it: QuiltStream.open(path)"
             )
-        store.write_state({"stream": setup.to_json()})
+        _expect_trainer(trainer, setup)
+        store.write_state({"stream": setup.to_json(), "id": secrets.token_hex(8)})
         return Engine(setup, store, trainer)
 
 
@@ -48,10 +51,16 @@ def resume(
     with _opened(place) as store:
         kept: Any = store.state.get("stream")
         setup = Setup.from_json(kept, learner, detector, wait=wait)
+        _expect_trainer(trainer, setup)
         if setup.wait != kept.get("wait", False):
             store.write_state({"stream": {**kept, "wait": setup.wait}})
         engine = Engine(setup, store, trainer)
         return engine, engine.restore()
+
+
+def _expect_trainer(trainer: Trainer, setup: Setup) -> None:
+    if isinstance(trainer, Workers):
+        trainer.expect(setup.estimator)
 
 
 @contextlib.contextmanager

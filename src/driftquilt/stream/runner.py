@@ -53,7 +53,7 @@ from driftquilt.stream import opening
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event
 from driftquilt.stream.guard import Guard
-from driftquilt.stream.late import Late, position_note
+from driftquilt.stream.late import Late, check_note, position_note
 from driftquilt.stream.opening import Place
 from driftquilt.stream.rows import (
     Label,
@@ -131,7 +131,8 @@ class QuiltStream(Late):
 
         A learner or a detector that is code of your own has to be given again; `wait` is as
         before unless it is given. Rows that waited for their label are there if the stream was
-        closed, but not after a crash. After a crash the next `learn_one` tells what happened
+        closed, but not after a crash; from here on they are in the store. After a crash the next
+        `learn_one` tells what happened
         since the last checkpoint, perhaps for the second time.
         """
         engine, waiting = opening.resume(store, learner, detector, wait, trainer)
@@ -139,6 +140,10 @@ class QuiltStream(Late):
         stream._begin(engine)
         kept = stream._slots.restore(engine.store.state)
         stream._waiting.restore([*(waiting or []), *kept])
+        if waiting:  # the checkpoint that has them does not know what becomes of them from here on
+            for key, row in waiting:
+                engine.note(stream._slots.fill(key, row))
+            engine.checkpoint()
         return stream
 
     def _begin(self, engine: Engine) -> None:
@@ -224,6 +229,12 @@ class QuiltStream(Late):
             raise InputError(
                 f"there are {len(rows)} rows but {len(labels)} labels; give one label per row"
             )
+        if notes is not None and len(notes) != len(rows):
+            raise InputError(
+                f"there are {len(rows)} rows but {len(notes)} notes; give one note per row"
+            )
+        for note in notes or ():
+            check_note(note)
         with self._lock:
             self._expect_open()
             self._expect(rows, labels)
@@ -246,12 +257,14 @@ class QuiltStream(Late):
 
         A note is state of the store that becomes safe in the same step.
         """
+        check_note(note or {})
         with self._lock:
             self._expect_model(version)
             self._engine.roll_back(version, note or {})
 
     def note(self, state: State) -> None:
         """Let state of the store become safe with the rows so far, by the next `flush`."""
+        check_note(state)
         with self._lock:
             self._expect_open()
             self._engine.note(state)
@@ -339,6 +352,6 @@ class QuiltStream(Late):
 
     def _expect(self, rows: Sequence[Row], labels: Sequence[Label] = ()) -> None:
         columns = self._engine.columns
-        columns.expect(rows, labels)
+        columns.expect(rows, labels, most=self._engine.setup.settings.max_columns)
         if not self._takes_strangers:
             columns.expect_related(rows)

@@ -22,6 +22,7 @@ _LEAST = {
     "max_rows": 2,
     "max_models": 1,
     "max_waiting": 0,
+    "max_columns": 1,
     "checkpoint_rows": 1,
 }
 
@@ -37,6 +38,7 @@ class StreamSettings:
     max_rows         rows of past segments to keep at most
     max_models       models to keep at most, for rollback
     max_waiting      predicted rows that may wait for their label
+    max_columns      columns that rows may have in the life of the stream
     checkpoint_rows  rows between two checkpoints, which is what a restart learns anew at most
     """
 
@@ -47,6 +49,7 @@ class StreamSettings:
     max_rows: int = 2_000_000
     max_models: int = 10
     max_waiting: int = 10_000
+    max_columns: int = 10_000
     checkpoint_rows: int = 5_000
 
     def __post_init__(self) -> None:

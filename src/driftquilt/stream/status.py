@@ -74,6 +74,11 @@ class Status:
         return len(self._waiting)
 
     @property
+    def id(self) -> str:
+        """What tells this stream from others; empty in early stores."""
+        return self._engine.id
+
+    @property
     def position(self) -> Any:
         """Where the source was read to; after `open`, where to read on."""
         return self._engine.position

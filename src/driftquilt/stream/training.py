@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -113,14 +113,22 @@ def on_thread(training: Training) -> Future[Outcome]:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A training that runs beside the stream, for the segment that begins at a row.
+    """A training that runs beside the stream, for so many rows of the segment that begins at a row.
 
     Rows that come meanwhile are kept, for the new model to learn before it takes over.
     """
 
     future: Future[Outcome]
     first_row: int
+    n_current: int
     meanwhile: list[tuple[Row, Label]] = field(default_factory=list)
+
+    def outcome(self) -> Outcome:
+        """What came of it, waited for; one that was cancelled, or could not begin, has failed."""
+        try:
+            return self.future.result()
+        except (Exception, CancelledError) as error:  # a trainer may be the user's code
+            return Outcome(self.n_current, failure=str(error) or "the training was stopped")
 
 
 def begin(store: Store, estimator: QuiltClassifier, seed: int) -> Training:

@@ -40,13 +40,22 @@ class Waiting:
         key = plain_key(key)
         return type(key) in (str, int) and key in self._rows
 
-    def add(self, key: Any, row: Row) -> _Plain | None:
-        """Keep a row; gives the key of the one that had to go for it."""
+    def expect(self, key: Any, row: Row) -> None:
+        """Refuse what is no key, or the key of another row."""
         key = plain_key(key)
         if type(key) not in (str, int):
             raise InputError(f"the key {key!r} is a {type(key).__name__}; give a string or an int")
+        if key in self._rows and _values(self._rows[key]) != _values(row):
+            raise InputError(
+                f"the key {key!r} waits for its label already, with another row; give each row "
+                "its own"
+            )
+
+    def add(self, key: Any, row: Row) -> _Plain | None:
+        """Keep a row; gives the key of the one that had to go for it."""
+        self.expect(key, row)
+        key = plain_key(key)
         if key in self._rows:
-            self._expect_same(key, row)
             return None
         self._rows[key] = row
         if len(self._rows) <= self._most:
@@ -81,13 +90,6 @@ class Waiting:
     def restore(self, data: list[tuple[_Plain, Row]]) -> None:
         """Go on from what `to_json` gave."""
         self._rows = dict(data)
-
-    def _expect_same(self, key: _Plain, row: Row) -> None:
-        if _values(self._rows[key]) != _values(row):
-            raise InputError(
-                f"the key {key!r} waits for its label already, with another row; give each row "
-                "its own"
-            )
 
 
 def plain_key(key: Any) -> Any:

@@ -53,19 +53,24 @@ class Workers:
 
     def __call__(self, training: Training) -> Future[Outcome]:
         """Begin a training as soon as a worker is free; what comes of it."""
-        if training.estimator.learner is not None:
+        self.expect(training.estimator)
+        return self._threads.submit(self._run, training)
+
+    @staticmethod
+    def expect(estimator: QuiltClassifier) -> None:
+        """Refuse what a worker cannot train."""
+        if estimator.learner is not None:
             raise InputError(
                 "the estimator has a learner of its own, which is code and stays in this process; "
                 "leave the trainer out"
             )
-        return self._threads.submit(self._run, training)
 
     def close(self) -> None:
         """End every worker at once; trainings that were under way fail."""
         with self._lock:
             self._closed = True
-            for worker in self._idle:
-                worker.end()
+            while self._idle:
+                self._idle.pop().end()
             for worker in self._busy:
                 worker.kill()  # the thread that waits for it sees to the rest
         self._threads.shutdown(wait=True, cancel_futures=True)
