@@ -101,7 +101,7 @@ def _document(drift: Drift) -> dict[str, Any]:
     shares = {str(use.name): use.share for use in drift.selection}
     return {
         "segment": str(drift.selection.current), "accuracies": drift.accuracies, "shares": shares,
-        "kept": [name for name, share in shares.items() if share > 0],
+        "kept": [str(use.name) for use in drift.selection if use.kept],
     }  # fmt: skip
 
 

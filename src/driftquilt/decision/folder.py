@@ -32,6 +32,7 @@ from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.file_errors import about
 from driftquilt.learners.base import Learner
+from driftquilt.methods.explanation import KEPT_FROM
 
 __all__ = ["MODEL", "ROWS", "WHY", "read_decision", "write_decision"]
 
@@ -121,7 +122,7 @@ def _mark(
     place = np.full(n_rows, -1, dtype=np.int32)
     sizes = np.diff(layout.ends, prepend=0)
     of_row = np.repeat(np.arange(len(shares), dtype=np.int32), sizes)
-    place[layout.rows] = np.where(shares[of_row] > 0, of_row, -1)
+    place[layout.rows] = np.where(shares[of_row] >= KEPT_FROM, of_row, -1)
     held_out = np.zeros(n_rows, dtype=bool)
     held_out[layout.held_out] = True
     return pa.array([str(name) for name in layout.names]), place, shares, held_out

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from driftquilt.counted import counted
-from driftquilt.methods.explanation import Selection, percent
+from driftquilt.methods.explanation import HALF, KEPT_FROM, Selection, percent
 
 if TYPE_CHECKING:
     from driftquilt.decision.values import Method
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["how_much", "name_some", "sentences"]
 
 _MOST_NAMED = 4
-_HALF = 0.5  # of epochs: past it a segment counts as much used
 _FEW = 30  # held-out rows, of which nothing is concluded
 _HARDLY = 0.005  # of accuracy: many rows make such a difference clear, but not worth much
 
@@ -38,12 +37,12 @@ def name_some(names: Sequence[object]) -> str:
 def how_much(shares: Iterable[float]) -> str:
     """How many of the kept segments were used much, if not all were; each has a share of epochs.
 
-    >>> how_much([0.9, 0.1, 0.0]), how_much([0.2, 0.3]), how_much([0.9, 0.0])
+    >>> how_much([0.9, 0.1, 0.0]), how_much([0.2, 0.3]), how_much([0.9, 0.01])
     (', 1 of them in more than half of the epochs', ', none of them in more than half of the \
 epochs', '')
     """
-    kept = [share for share in shares if share > 0]
-    n_much = sum(share > _HALF for share in kept)
+    kept = [share for share in shares if share >= KEPT_FROM]
+    n_much = sum(share > HALF for share in kept)
     if n_much == len(kept):
         return ""
     which = f"{n_much or 'none'} of them" if len(kept) > 1 else "but not"
@@ -54,9 +53,10 @@ def _kept(selection: Selection) -> str:
     kept = [use for use in selection if use.kept]
     n_rows, n_all = sum(use.n_rows for use in kept), sum(selection.n_rows)
     groups = {
-        "": [use.name for use in kept if use.share > _HALF],
-        "in at most half of the epochs: ": [use.name for use in kept if use.share <= _HALF],
-        "dropped: ": [use.name for use in selection if not use.kept],
+        "": [use.name for use in kept if use.share > HALF],
+        "in at most half of the epochs: ": [use.name for use in kept if use.share <= HALF],
+        "hardly used: ": [use.name for use in selection if use.share and not use.kept],
+        "dropped: ": [use.name for use in selection if not use.share],
     }
     named = "; ".join(f"{words}{name_some(names)}" for words, names in groups.items() if names)
     were = "was" if len(kept) == 1 else "were"

@@ -215,7 +215,7 @@ def _equals(model: Fitted) -> list[list[int]] | None:
 def _selected(model: Fitted) -> list[int] | None:
     """The past segments trained on, of any model that tells them in `selected`."""
     if isinstance(model, QuiltModel):
-        return [int(str(use.name)) for use in model.selection if use.kept]
+        return [int(str(name)) for name in model.selection.ever_used()]
     if isinstance(model, BestSegmentsModel):
         return [int(str(name)) for name in model.gold]
     names = getattr(model, "selected", None)

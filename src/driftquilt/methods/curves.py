@@ -1,8 +1,12 @@
 """The winning trials of a selection, epoch by epoch, and what they add up to.
 
-A figure of a past segment is taken within each fold, over its epochs, and averaged over folds:
-so are the share of epochs that used it, its median scores, and the bound. A segment that is too
-far in every epoch therefore has a median above the bound.
+What counts are the epochs that made the model: of each fold those up to its best one, whose
+weights are kept. The share of epochs that used a past segment, and its median scores, are over
+all of them together, whichever fold they are of. Scores at a moment of training, and the bound,
+are means over folds. Folds have bounds of their own, so before the median is taken a fold's
+disparities are scaled as its bound has to be to become the mean one. So a segment that most
+epochs used has a median disparity below the bound and a median gain above 0, and one that none
+used fails at least one of the two.
 """
 
 from __future__ import annotations
@@ -30,6 +34,11 @@ class FoldCurves:
     selected: NDArray[np.bool_]  # (E, S)
     disparity: NDArray[np.float64]  # (E, S)
     gain: NDArray[np.float64]  # (E, S)
+
+    @property
+    def n_made(self) -> int:
+        """Epochs up to the best one."""
+        return self.best + 1
 
     @classmethod
     def of(cls, trial: Trial[Any]) -> FoldCurves:
@@ -61,7 +70,7 @@ class FoldCurves:
 
 
 class ScoreAt(NamedTuple):
-    """A score at three moments of training, and its median over epochs; means over folds."""
+    """A score at three moments of training, and its median over the epochs that made the model."""
 
     first: float
     best: float
@@ -70,7 +79,7 @@ class ScoreAt(NamedTuple):
 
 
 class EpochShares(NamedTuple):
-    """Shares of epochs: that used a segment, that found it too far, or pointing away."""
+    """Shares of the epochs that made the model: used a segment, found it too far, or away."""
 
     used: float
     too_far: float
@@ -80,22 +89,31 @@ class EpochShares(NamedTuple):
 def score_at(folds: Sequence[FoldCurves], score: Literal["disparity", "gain"], s: int) -> ScoreAt:
     """A score of segment `s`."""
     curves = [(getattr(fold, score)[:, s], fold.best) for fold in folds]
-    moments = [(c[0], c[best], c[-1], np.median(c)) for c, best in curves]
-    return ScoreAt(*(float(value) for value in np.mean(moments, axis=0)))
+    moments = np.mean([(curve[0], curve[best], curve[-1]) for curve, best in curves], axis=0)
+    scales = _scales(folds) if score == "disparity" else [1.0] * len(folds)
+    made = [curve[: best + 1] * scale for (curve, best), scale in zip(curves, scales, strict=True)]
+    return ScoreAt(*(float(value) for value in (*moments, np.median(np.concatenate(made)))))
+
+
+def _scales(folds: Sequence[FoldCurves]) -> list[float]:
+    """What each fold's bound has to be multiplied by to become the mean one."""
+    if len({fold.disparity_max for fold in folds}) == 1:
+        return [1.0] * len(folds)
+    return [mean_bound(folds) / fold.disparity_max for fold in folds]
 
 
 def epoch_shares(folds: Sequence[FoldCurves], s: int, rule: Rule) -> EpochShares:
     """What the tests that `rule` asks for said of segment `s`."""
     # Put as the rule puts it, so that a score that is not a number fails here too.
-    shares = [
+    epochs = [
         (
-            fold.selected[:, s].mean(),
-            (rule.use_disparity & ~(fold.disparity[:, s] < fold.disparity_max)).mean(),
-            (rule.use_gain & ~(fold.gain[:, s] > 0)).mean(),
+            fold.selected[: fold.n_made, s],
+            rule.use_disparity & ~(fold.disparity[: fold.n_made, s] < fold.disparity_max),
+            rule.use_gain & ~(fold.gain[: fold.n_made, s] > 0),
         )
         for fold in folds
     ]
-    return EpochShares(*(float(value) for value in np.mean(shares, axis=0)))
+    return EpochShares(*(float(np.concatenate(told).mean()) for told in zip(*epochs, strict=True)))
 
 
 def mean_bound(folds: Sequence[FoldCurves]) -> float:

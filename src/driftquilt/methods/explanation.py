@@ -1,13 +1,13 @@
 """What became of every past segment, and why: for the person who approves the retraining.
 
 A `Selection` holds the epochs of the winning trial of each fold as arrays, and answers per
-segment: kept or not (used in at least one epoch), the share of epochs it was used in, and its
-disparity and gain: medians over epochs, which is what tables and sentences show, and at the
-first, the best (lowest validation loss) and the last epoch. With several folds, shares, scores
-and the bound are means over them. Values first; `repr`, the HTML for notebooks and `explain`
-only put them into words.
+segment: the share of the epochs that made the model in which it was used, kept or not (used in
+`KEPT_FROM` of them or more), and its disparity and gain: medians over these epochs, which is what
+tables and sentences show, and at the first, the best (lowest validation loss) and the last epoch.
+Values first; `repr`, the HTML for notebooks and `explain` only put them into words.
 
-Paper: "Data Segment Selection Analysis" (selected at least once), "Case Study" (the curves).
+Paper: "Data Segment Selection Analysis" (there: selected at least once in the whole training,
+`ever_used`), "Case Study" (the curves).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import html
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
@@ -34,14 +36,29 @@ from driftquilt.search.base import Trial
 if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing
 
-__all__ = ["FoldCurves", "ScoreAt", "SegmentUse", "Selection", "explain_folds", "percent"]
+__all__ = [
+    "HALF",
+    "KEPT_FROM",
+    "FoldCurves",
+    "ScoreAt",
+    "SegmentUse",
+    "Selection",
+    "explain_folds",
+    "percent",
+]
+
+#: Share of epochs from which on a segment counts as kept; below it is a passing thing.
+KEPT_FROM = 0.05
+#: Past it a segment counts as much used.
+HALF = 0.5
 
 
 @dataclass(frozen=True)
 class SegmentUse:
     """One past segment: how much of it was used, and its scores.
 
-    `too_far` and `away` are the shares of epochs in which it failed the test of disparity, of gain.
+    `share` is that of the epochs that made the model; `too_far` and `away` are the shares of them
+    in which it failed the test of disparity, of gain.
     """
 
     name: Hashable
@@ -56,8 +73,8 @@ class SegmentUse:
 
     @property
     def kept(self) -> bool:
-        """Whether at least one epoch used it."""
-        return self.share > 0
+        """Whether it was used in more than a passing share of epochs."""
+        return self.share >= KEPT_FROM
 
     @property
     def why(self) -> str:
@@ -65,16 +82,23 @@ class SegmentUse:
         return f"{self.reason} ({self.figures})"
 
     @property
-    def fate(self) -> str:
-        """The decision in two words or three."""
+    def word(self) -> str:
+        """The decision in a word or three."""
         if self.kept:
-            return "kept"
+            return "kept" if self.share > HALF else "kept in part"
+        return "hardly used" if self.share else "dropped"
+
+    @property
+    def fate(self) -> str:
+        """The same, and which test a dropped segment failed most."""
+        if self.share:
+            return self.word
         return "dropped: too far" if self.too_far >= self.away else "dropped: points away"
 
     def sentence(self) -> str:
         """The decision in words."""
-        fate = f"kept (used in {percent(self.share)} of epochs)" if self.kept else "dropped"
-        return f"{self.name} was {fate}: {self.why}."
+        share = f" (used in {percent(self.share)} of epochs)" if self.share else ""
+        return f"{self.name} was {self.word}{share}: {self.why}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +129,11 @@ class Selection(Sequence[SegmentUse]):
     def disparity_max(self) -> float:
         """The bound found, averaged over folds."""
         return mean_bound(self.folds)
+
+    def ever_used(self) -> list[Hashable]:
+        """Segments that at least one epoch of the whole training used, as the paper counts them."""
+        used = np.any([fold.selected.any(axis=0) for fold in self.folds], axis=0)
+        return [name for name, ever in zip(self.names, used.tolist(), strict=True) if ever]
 
     def of(self, name: Hashable) -> SegmentUse:
         """The segment with this name."""

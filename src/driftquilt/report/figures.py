@@ -64,7 +64,7 @@ def quilt_parts(drifts: Sequence[Drift], layout: Layout, *, live: bool = False) 
 
 
 def share_cover(use: SegmentUse) -> float:
-    """How much of a patch the accent covers; a segment that was hardly used is not a dropped."""
+    """How much of a patch the accent covers; a segment that was kept is never without."""
     return 0.15 + 0.85 * use.share if use.kept else 0.0
 
 
@@ -76,9 +76,9 @@ def disparity_cover(use: SegmentUse) -> float:
 
 def told(use: SegmentUse) -> str:
     """What a patch means."""
-    if not use.kept:
+    if not use.share:
         return f"{use.name}: dropped"
-    return f"{use.name}: used in {percent(use.share)} of epochs"
+    return f"{use.name}: {use.word}, used in {percent(use.share)} of epochs"
 
 
 def _column_heads(layout: Layout) -> list[str]:

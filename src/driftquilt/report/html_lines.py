@@ -48,6 +48,7 @@ def _drift_data(drift: Drift, n_points: int) -> dict[str, Any]:
             {
                 "name": clean(use.name),
                 "kept": use.kept,
+                "word": use.word,
                 "told": [
                     ["rows", f"{use.n_rows:,}"],
                     ["used in", f"{percent(use.share)} of epochs"],

@@ -8,7 +8,7 @@ from typing import Any
 
 from driftquilt.counted import counted
 from driftquilt.decision.words import how_much
-from driftquilt.methods.explanation import percent
+from driftquilt.methods.explanation import KEPT_FROM, percent
 from driftquilt.methods.quilt import TriedBound
 from driftquilt.report.from_comparison import mean_accuracies
 from driftquilt.report.page import Drift, Page
@@ -76,7 +76,7 @@ def _kept_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
         return []
     words = f"past segment{'' if len(shares) == 1 else 's'} kept{how_much(shares)}"
     words += "; over all models" if len(drifts) > 1 else ""
-    return [(f"{sum(share > 0 for share in shares)} of {len(shares)}", words)]
+    return [(f"{sum(share >= KEPT_FROM for share in shares)} of {len(shares)}", words)]
 
 
 def _drift_view(drift: Drift) -> dict[str, Any]:
@@ -114,6 +114,7 @@ def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
             "share": use.share,
             "share_text": percent(use.share),
             "kept": use.kept,
+            "word": use.word,
             "why": f"{use.reason[0].upper()}{use.reason[1:]}.",
         }
         for use in drift.uses

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from driftquilt.errors import ModelFileError
-from driftquilt.methods.explanation import SegmentUse, Selection
+from driftquilt.methods.explanation import KEPT_FROM, SegmentUse, Selection
 from driftquilt.methods.quilt import TriedBound
 from driftquilt.report.record import damaged, take, take_list, take_map
 
@@ -56,7 +56,7 @@ class Drift:
     @property
     def kept(self) -> list[Hashable]:
         """The past segments that at least one epoch used."""
-        return [name for name, share in self.shares.items() if share > 0]
+        return [name for name, share in self.shares.items() if share >= KEPT_FROM]
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -14,6 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from driftquilt.methods.explanation import KEPT_FROM
 from driftquilt.stream.events import ModelTrained
 
 if TYPE_CHECKING:
@@ -123,4 +124,4 @@ def _family(made: Any, name: str, words: str, values: Mapping[str, float]) -> Me
 
 def _n_used(served: Served) -> int:
     trained = [event for event in served.view.events if isinstance(event, ModelTrained)]
-    return sum(share > 0 for share in trained[-1].shares.values()) if trained else 0
+    return sum(share >= KEPT_FROM for share in trained[-1].shares.values()) if trained else 0

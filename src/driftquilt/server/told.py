@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from driftquilt.errors import InputError
-from driftquilt.methods.explanation import SegmentUse
+from driftquilt.methods.explanation import KEPT_FROM, SegmentUse
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
 from driftquilt.stream.checkpoint import versions
@@ -144,7 +144,7 @@ def _tell_selection(served: Served, event: ModelTrained, version: int | None) ->
             {
                 "segment": segment,
                 "share": round(share, 6),
-                "kept": share > 0,
+                "kept": share >= KEPT_FROM,
                 **scores.get(segment, {"disparity": None, "gain": None}),
             }
             for segment, share in event.shares.items()

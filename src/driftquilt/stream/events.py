@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from driftquilt.counted import counted
+from driftquilt.methods.explanation import KEPT_FROM
 
 __all__ = [
     "ClassAppeared",
@@ -108,7 +109,7 @@ class ModelTrained(Event):
     explanation: str = field(repr=False)
 
     def _words(self) -> str:
-        kept = sum(share > 0 for share in self.shares.values())
+        kept = sum(share >= KEPT_FROM for share in self.shares.values())
         return (
             f"trained on {kept} of {counted(len(self.shares), 'past segment')} and "
             f"{counted(self.n_current, 'current row')} in {self.seconds:.1f} s"

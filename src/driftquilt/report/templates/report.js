@@ -105,7 +105,7 @@
     if (!segment) return hideTip();
     tip.replaceChildren(
       line("strong", segment.name),
-      line("em", `${segment.kept ? "kept" : "dropped"}, for ${drift.name}`),
+      line("em", `${segment.word}, for ${drift.name}`),
       ...segment.told.map(pair),
     );
     tip.hidden = false;
