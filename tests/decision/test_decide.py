@@ -18,7 +18,7 @@ from driftquilt.decision.fitting import Case
 from driftquilt.decision.labels import read_labels
 from driftquilt.decision.layout import lay_out
 from driftquilt.decision.values import Decision, Method
-from driftquilt.decision.words import sentences
+from driftquilt.decision.words import Constant, sentences
 from driftquilt.errors import InputError
 from tests.decision.tables import as_table, shop_table, sine_table, small, tiny
 from tests.published import load_published
@@ -273,3 +273,28 @@ def test_a_clear_difference_of_next_to_nothing_is_no_reason_to_refuse() -> None:
     said = sentences(selection, [quilt, everything, alone])
     assert "clearly worse (100 rows right that it has wrong, 200 the other way)" in said[1]
     assert said[2].endswith("clearly better than all data, and slightly behind current only.")
+    only = sentences(selection, [quilt, alone])[2]
+    assert only.startswith("Train on the current segment only, which is simpler, or take this")
+    assert only.endswith("it is clearly behind, but by less than 0.5 % of the rows.")
+
+
+def test_a_model_that_does_no_better_than_a_constant_is_not_to_be_taken() -> None:
+    selection, quilt = select().selection, Method("Quilt", 0.9, 90, 100)
+    everything = replace(quilt, name="all data", n_right=70, wins=20, losses=0)
+    assert sentences(selection, [quilt, everything], Constant("no", 89))[2].startswith("Take this")
+    said = sentences(selection, [quilt, everything], Constant("no", 90))[2]
+    assert said.startswith("Always answering no has 90 of these rows right as well")
+    assert said.endswith("do not take it on them alone.")
+
+
+def test_current_rows_of_one_class_do_not_recommend_a_model() -> None:
+    table = sine_table(3, 200)
+    segments = table["segment"].to_pylist()
+    labels = [1 if s == 2 else y for s, y in zip(segments, table["label"].to_pylist(), strict=True)]
+    table = table.set_column(table.column_names.index("label"), "label", [labels])
+    decision = decide(
+        table, "label", by_column(table, "segment"), drop=["segment"], estimator=tiny()
+    )
+    assert decision.constant == Constant("1", 60)
+    assert decision.sentences()[2].startswith("Always answering 1 has 60 of these rows right")
+    assert Decision.from_json(decision.to_json()).constant == decision.constant

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from driftquilt.decision.decide import decide
 from driftquilt.decision.replay import Replay
 from driftquilt.decision.replayed import read_replay
 from driftquilt.report.from_decision import page_of_decision, page_of_replay
-from driftquilt.report.page import Page
 from tests.decision.tables import sine_table, tiny
 from tests.stream.streams import start
 
@@ -28,8 +26,8 @@ def test_the_page_of_a_decision_has_its_one_selection() -> None:
     assert page.sentences == decision.sentences()
     assert list(drift.accuracies) == ["Quilt", "all data", "current only"]
     assert drift.correct == decision.correct
+    assert page.methods == decision.methods
     assert [column.name for column in page.columns] == table.column_names
-    assert Page.from_json(json.loads(json.dumps(page.to_json()))).sentences == page.sentences
 
 
 def test_the_page_of_a_replay_has_a_selection_per_segment(tmp_path: Path) -> None:
@@ -52,4 +50,3 @@ def test_the_page_of_a_replay_has_a_selection_per_segment(tmp_path: Path) -> Non
     assert page.accuracy.by_method["Quilt"][0] == pytest.approx(n_right / 1000)
     assert page.sentences[0].startswith("In 1,500 rows 2 drifts were found")
     assert page.warnings == ()
-    assert Page.from_json(json.loads(json.dumps(page.to_json()))).accuracy == page.accuracy

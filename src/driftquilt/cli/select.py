@@ -213,7 +213,8 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     told = decision.to_json()
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
-        "cut", "sentences", "disparity_max", "past", "methods", "columns", "warnings",
+        "cut", "sentences", "disparity_max", "past", "methods", "constant", "columns",
+        "warnings",
     )  # fmt: skip
     return {key: told[key] for key in keys} | {"files": files}
 
@@ -247,7 +248,10 @@ def _told_of_scores(bound: float) -> str:
 
 
 def _methods(decision: Decision) -> Table:
-    title = f"Accuracy on {counted(decision.n_held_out, 'row')} that no model has seen"
+    asked = decision.methods[0].n_rows
+    title = f"Accuracy on {counted(asked, 'row')} that no model has seen"
+    if not asked:
+        title = "No rows were held out: accuracy on validation rows alone"
     table = Table(title=title, title_justify="left")
     for name in ("trained on", "validation", "held out", "95 % interval", "Quilt is"):
         table.add_column(name, justify="left" if name in ("trained on", "Quilt is") else "right")

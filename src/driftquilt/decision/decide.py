@@ -38,7 +38,7 @@ from driftquilt.decision.layout import Layout, lay_out, spread
 from driftquilt.decision.telling import find_telling, remark
 from driftquilt.decision.telling import warning as telling_warning
 from driftquilt.decision.values import Decision, Method
-from driftquilt.decision.words import name_some
+from driftquilt.decision.words import Constant, name_some
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.inputs.codes import warn_of_order
@@ -105,6 +105,7 @@ def decide(
         columns=leave_out(facts, {**dict.fromkeys(drop, "not to be learned from"), label: "label"}),
         warnings=tuple(said),
         version=__version__,
+        constant=_constant(case, layout),
         model=quilt,
     )
 
@@ -178,6 +179,15 @@ def _method(
         int((ours & ~theirs).sum()),
         int((theirs & ~ours).sum()),
     )
+
+
+def _constant(case: Case, layout: Layout) -> Constant | None:
+    """The answer that most current rows have, and the held-out rows that it has right."""
+    asked = case.labels.codes[spread(layout.held_out, _MOST_MEASURED)]
+    if not len(asked):
+        return None
+    here = np.bincount(case.labels.codes[layout.current], minlength=len(case.labels.classes))
+    return Constant(str(case.labels.classes[here.argmax()]), int((asked == here.argmax()).sum()))
 
 
 def _ask_about_past(case: Case, layout: Layout, quilt: QuiltClassifier) -> dict[str, float]:

@@ -16,7 +16,7 @@ from typing import Any
 from driftquilt.decision.columns import ColumnFacts
 from driftquilt.decision.measure import Verdict, interval, p_value, verdict
 from driftquilt.decision.plain import plain
-from driftquilt.decision.words import sentences
+from driftquilt.decision.words import Constant, sentences
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.methods.explanation import Selection
@@ -71,7 +71,8 @@ class Decision:
 
     `n_rows` are those of the table, `n_current` the current ones trained on, `n_held_out` those
     kept back. `correct` is the share of some rows of each past segment that the model has right.
-    `cut` says what the segments are, such as "the values of the column 'month'".
+    `cut` says what the segments are, such as "the values of the column 'month'"; `constant` is
+    what the plainest answer would have right.
     """
 
     label: str
@@ -90,11 +91,12 @@ class Decision:
     warnings: tuple[str, ...]
     version: str
     cut: str = ""
+    constant: Constant | None = None
     model: QuiltClassifier | None = field(default=None, repr=False)
 
     def sentences(self) -> tuple[str, str, str]:
         """What was kept, what it gains, and what to do."""
-        return sentences(self.selection, self.methods)
+        return sentences(self.selection, self.methods, self.constant)
 
     def past(self) -> list[dict[str, Any]]:
         """One record per past segment, oldest first; scores are medians over epochs."""
@@ -103,6 +105,7 @@ class Decision:
                 "segment": use.name,
                 "rows": use.n_rows,
                 "kept": use.kept,
+                "word": use.word,
                 "share": use.share,
                 "disparity": use.disparity.median,
                 "gain": use.gain.median,
@@ -121,6 +124,7 @@ class Decision:
         record["selection"] = self.selection.to_json()
         record["bounds"] = [bound._asdict() for bound in self.bounds]
         record["methods"] = [method.to_json() for method in self.methods]
+        record["constant"] = None if self.constant is None else self.constant._asdict()
         record["columns"] = [asdict(column) for column in self.columns]
         made: dict[str, Any] = plain(record)
         return made
@@ -143,13 +147,16 @@ class Decision:
 
     @classmethod
     def _read(cls, data: dict[str, Any]) -> Decision:
-        own = {f.name: data[f.name] for f in fields(cls) if f.name not in ("model", "cut")}
+        later = ("model", "cut", "constant")  # which early files do not have
+        own = {f.name: data[f.name] for f in fields(cls) if f.name not in later}
+        constant = data.get("constant")
         known = [f.name for f in fields(Method)]
         methods = tuple(Method(**{name: m[name] for name in known}) for m in data["methods"])
         decision = cls(
             **{
                 **own,
                 "cut": str(data.get("cut", "")),
+                "constant": None if constant is None else Constant(**constant),
                 "classes": tuple(data["classes"]),
                 "selection": Selection.from_json(data["selection"]),
                 "bounds": tuple(_bound(bound) for bound in data["bounds"]),

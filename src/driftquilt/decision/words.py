@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from driftquilt.counted import counted
 from driftquilt.methods.explanation import HALF, KEPT_FROM, Selection, percent
@@ -11,16 +11,25 @@ from driftquilt.methods.explanation import HALF, KEPT_FROM, Selection, percent
 if TYPE_CHECKING:
     from driftquilt.decision.values import Method
 
-__all__ = ["how_much", "name_some", "sentences"]
+__all__ = ["Constant", "how_much", "name_some", "sentences"]
 
 _MOST_NAMED = 4
 _FEW = 30  # held-out rows, of which nothing is concluded
 _HARDLY = 0.005  # of accuracy: many rows make such a difference clear, but not worth much
 
 
-def sentences(selection: Selection, methods: Sequence[Method]) -> tuple[str, str, str]:
+class Constant(NamedTuple):
+    """Always the same answer, that of most current rows; how many held-out rows it has right."""
+
+    label: str
+    n_right: int
+
+
+def sentences(
+    selection: Selection, methods: Sequence[Method], constant: Constant | None = None
+) -> tuple[str, str, str]:
     """What was kept out of what, what it gains on rows nobody trained on, and what to do."""
-    return _kept(selection), _gained(selection, methods), _advice(selection, methods)
+    return _kept(selection), _gained(selection, methods), _advice(selection, methods, constant)
 
 
 def name_some(names: Sequence[object]) -> str:
@@ -59,11 +68,13 @@ def _kept(selection: Selection) -> str:
         "dropped: ": [use.name for use in selection if not use.share],
     }
     named = "; ".join(f"{words}{name_some(names)}" for words, names in groups.items() if names)
-    were = "was" if len(kept) == 1 else "were"
+    were = "was" if len(selection) == 1 else "were"
+    drawn = sum(use.share * use.n_rows for use in selection) / max(n_all, 1)
+    of_past = f", an epoch drew from {percent(drawn)} of them" if n_all else ""
     return (
         f"For {selection.current}, {len(kept)} of {counted(len(selection), 'past segment')} {were} "
         f"kept{how_much(use.share for use in kept)} "
-        f"({n_rows:,} of {counted(n_all, 'past row')}){': ' if named else ''}{named}."
+        f"({n_rows:,} of {counted(n_all, 'past row')}{of_past}){': ' if named else ''}{named}."
     )
 
 
@@ -85,7 +96,7 @@ def _gained(selection: Selection, methods: Sequence[Method]) -> str:
     )
 
 
-def _advice(selection: Selection, methods: Sequence[Method]) -> str:
+def _advice(selection: Selection, methods: Sequence[Method], constant: Constant | None) -> str:
     quilt, *others = methods
     if quilt.accuracy is None:
         return "Hold some rows out and measure before you take this model."
@@ -94,18 +105,37 @@ def _advice(selection: Selection, methods: Sequence[Method]) -> str:
             f"{counted(quilt.n_rows, 'held-out row')} cannot tell: label more rows of "
             f"{selection.current}, or hold more of them out, before you take this model."
         )
-    worse = [other for other in others if other.verdict == "worse" and _behind(quilt, other)]
-    if worse:
-        best = max(worse, key=lambda other: other.n_right)
-        return f"Do not take this model: train on {_ROWS[best.name]} instead, which does better."
+    if constant is not None and constant.n_right >= quilt.n_right:
+        return (
+            f"Always answering {constant.label} has {constant.n_right:,} of these rows right as "
+            "well, so they do not show that this model has learned anything: do not take it on "
+            "them alone."
+        )
+    if all(other.verdict == "no clear difference" for other in others):
+        return (
+            f"{quilt.n_rows:,} rows show no clear difference: take the model that is simplest to "
+            f"train, and look again when there are more labelled rows of {selection.current}."
+        )
+    return _verdict(quilt, others)
+
+
+def _verdict(quilt: Method, others: Sequence[Method]) -> str:
+    """What follows from differences that are clear."""
     better = [other.name for other in others if other.verdict == "better"]
-    if len(better) == len(others) > 0:
-        return "Take this model: it is clearly better than the others."
+    worse = [other for other in others if other.verdict == "worse"]
+    far = [other for other in worse if _behind(quilt, other)]
+    if far:
+        best = max(far, key=lambda other: other.n_right)
+        return f"Do not take this model: train on {_ROWS[best.name]} instead, which does better."
+    if len(better) == len(others):
+        than = "the others" if len(others) > 1 else f"{better[0]}, the only other"
+        return f"Take this model: it is clearly better than {than}."
     if better:
         return _either(quilt, better, [other for other in others if other.name not in better])
+    rows = " or ".join(_ROWS[other.name] for other in worse)
     return (
-        f"{quilt.n_rows:,} rows show no clear difference: take the model that is simplest to "
-        f"train, and look again when there are more labelled rows of {selection.current}."
+        f"Train on {rows}, which is simpler, or take this model: it is clearly behind, but by "
+        f"less than {100 * _HARDLY:g} % of the rows."
     )
 
 

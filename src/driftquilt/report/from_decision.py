@@ -34,6 +34,7 @@ def page_of_decision(decision: Decision, *, title: str = "", command: str = "") 
         {"driftquilt": decision.version},
         command,
         decision.cut,
+        decision.methods,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from driftquilt.counted import counted
+from driftquilt.decision.values import Method
 from driftquilt.decision.words import how_much
 from driftquilt.methods.explanation import KEPT_FROM, percent
 from driftquilt.methods.quilt import TriedBound
@@ -32,6 +33,7 @@ def view(page: Page) -> dict[str, Any]:
             for column in page.columns
         ],
         "has_chart": has_accuracy_chart(page),
+        "compared": [_compared(method) for method in page.methods],
     }
 
 
@@ -64,10 +66,31 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
         tiles.append((number(ours[1], 3), f"{mean}{since}"))
     if others:
         best = max(others, key=lambda item: item[1])
-        tiles.append(
-            (number(ours[1] - best[1], 3, "+"), f"against {best[0]}, the best of the others")
-        )
+        against = f"against {best[0]}, the best of the others"
+        tiles.append((_difference(page, best[0], ours[1] - best[1]), against))
     return tiles
+
+
+def _difference(page: Page, other: str, value: float) -> str:
+    """How much better we are, if the rows it was measured on can tell."""
+    verdicts = {method.name: method.verdict for method in page.methods}
+    unclear = verdicts.get(other) == "no clear difference"
+    return "no clear difference" if unclear else number(value, 3, "+")
+
+
+def _compared(method: Method) -> dict[str, Any]:
+    low, high = method.interval
+    measured = method.accuracy is not None
+    return {
+        "name": method.name,
+        "validation": number(method.validation, 3),
+        "validation_value": finite(method.validation),
+        "accuracy": number(method.accuracy, 3),
+        "accuracy_value": finite(method.accuracy),
+        "right": f"{method.n_right:,} of {method.n_rows:,}" if measured else _NONE,
+        "interval": f"{number(low, 3)} to {number(high, 3)}" if measured else _NONE,
+        "verdict": "" if method.name == "Quilt" or not measured else method.verdict,
+    }
 
 
 def _kept_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
@@ -95,9 +118,9 @@ def _drift_view(drift: Drift) -> dict[str, Any]:
 
 
 def _over_folds(drift: Drift) -> str:
-    """What scores, shares and the bound of a drift are averaged over; nothing if one fold."""
+    """What scores, shares and the bound of a drift are made from; nothing if one fold."""
     n_folds = len(drift.selection.folds)
-    return f" All are averaged over {n_folds} folds." if n_folds > 1 else ""
+    return f" They are over {n_folds} folds together, the bound is their mean." * (n_folds > 1)
 
 
 def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
