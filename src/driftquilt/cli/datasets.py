@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from driftquilt.cli.output import AsJson, print_json
+from driftquilt.cli.output import AsJson, print_json, table_console
 
 if TYPE_CHECKING:
     from driftquilt.datasets import Description
@@ -27,7 +26,7 @@ def datasets(as_json: AsJson = False) -> None:
     if as_json:
         print_json("datasets", {"datasets": [_document(one) for one in told]})
         return
-    Console().print(_table(told))
+    table_console().print(_table(told))
     typer.echo("\nThe synthetic streams are made in code, the real ones are at")
     for one in told:
         if one.kind == "real":

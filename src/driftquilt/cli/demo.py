@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from driftquilt import __version__
-from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar
+from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar, table_console
 from driftquilt.cli.page import write_page
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def demo(
     if as_json:
         print_json("demo", {"segments": list(map(_document, page.drifts)), "files": files})
         return
-    Console().print(_accuracy_table(page.drifts))
+    table_console().print(_accuracy_table(page.drifts))
     for kind, path in files.items():
         typer.echo(f"{kind.capitalize()}: {path}")
 

@@ -20,8 +20,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from driftquilt import __version__
+from driftquilt.report.letters import clean
 
-__all__ = ["AsJson", "check_place", "command_line", "print_json", "progress_bar", "split"]
+__all__ = [
+    "AsJson",
+    "check_place",
+    "command_line",
+    "print_json",
+    "progress_bar",
+    "say",
+    "split",
+    "table_console",
+]
 
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else.")
@@ -49,6 +59,16 @@ def progress_bar() -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+def table_console() -> Console:
+    """For tables of what the data holds: brackets and colons in it are nothing but themselves."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def say(text: object, *, err: bool = False) -> None:
+    """A line; letters in it that a terminal would obey are left out."""
+    typer.echo(clean(text), err=err)
 
 
 def command_line() -> str:

@@ -24,7 +24,15 @@ from driftquilt.cli.data import (
 from driftquilt.cli.detector import check_detector
 from driftquilt.cli.engine import Address, Engine, check_engine
 from driftquilt.cli.live import Pace, tell_plainly, view
-from driftquilt.cli.output import AsJson, check_place, command_line, print_json, progress_bar, split
+from driftquilt.cli.output import (
+    AsJson,
+    check_place,
+    command_line,
+    print_json,
+    progress_bar,
+    say,
+    split,
+)
 from driftquilt.cli.page import write_page
 from driftquilt.cli.replay_page import BASELINES, replay_page
 from driftquilt.cli.stored import Asked, opened, typed_options
@@ -106,16 +114,16 @@ def run(
         print_json("run", _document(replayed, files))
         return
     for sentence in page.sentences:
-        typer.echo(sentence)
+        say(sentence)
     for warning in page.warnings:
-        typer.echo(f"Note: {warning}")
+        say(f"Note: {warning}")
     for path in files.values():
         typer.echo(path)
 
 
 def _tell(*lines: str) -> None:
     for line in lines:
-        typer.echo(line, err=True)
+        say(line, err=True)
 
 
 def _in_order(table: Any, time: str | None) -> Any:

@@ -7,16 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from driftquilt.cli.data import DataFiles, Decimal, Delimiter, Encoding, reading, text_form
 from driftquilt.cli.detector import check_detector
 from driftquilt.cli.engine import Address, Engine, check_engine
-from driftquilt.cli.output import AsJson, check_place, command_line, print_json, progress_bar, split
+from driftquilt.cli.output import (
+    AsJson,
+    check_place,
+    command_line,
+    print_json,
+    progress_bar,
+    say,
+    split,
+    table_console,
+)
 from driftquilt.cli.page import write_page
 from driftquilt.counted import counted
 from driftquilt.errors import InputError
+from driftquilt.report.letters import clean
 
 if TYPE_CHECKING:
     from driftquilt.decision.values import Decision, Method
@@ -85,13 +94,13 @@ def select(
     if as_json:
         print_json("select", _document(decision, files))
         return
-    console = Console()
+    console = table_console()
     console.print(_segments(decision))
     console.print(_methods(decision))
     for sentence in decision.sentences():
-        console.print(sentence)
+        say(sentence)
     for note in decision.warnings:
-        console.print(f"Note: {note}")
+        say(f"Note: {note}")
     for path in files.values():
         typer.echo(path)
 
@@ -223,7 +232,7 @@ def _segments(decision: Decision) -> Table:
     from driftquilt.methods.explanation import percent  # noqa: PLC0415
 
     table = Table(
-        title=f"Past segments, for {decision.current}",
+        title=clean(f"Past segments, for {decision.current}"),
         title_justify="left",
         caption=_told_of_scores(decision.selection.disparity_max),
         caption_justify="left",
@@ -234,7 +243,7 @@ def _segments(decision: Decision) -> Table:
         right = "" if line["correct"] is None else f"{line['correct']:.0%}"
         numbers = (f"{line['disparity']:.2f}", f"{line['gain']:+.3f}", percent(line["share"]))
         style = None if use.kept else "dim"
-        name, n_rows = str(use.name), f"{use.n_rows:,}"
+        name, n_rows = clean(use.name), f"{use.n_rows:,}"
         table.add_row(name, n_rows, right, *numbers, use.fate, style=style)
     return table
 

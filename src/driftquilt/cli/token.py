@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from driftquilt.cli.output import AsJson, print_json
+from driftquilt.cli.output import AsJson, print_json, table_console
 from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def token(
         left = [_document(one) for one in tokens]
         print_json("token", {"action": action, "name": name, "token": secret, "tokens": left})
     elif name is None:
-        Console().print(_table(tokens))
+        table_console().print(_table(tokens))
     else:
         typer.echo(secret or f"{name} is revoked")
     if secret:

@@ -69,8 +69,8 @@ def _kept(selection: Selection) -> str:
     }
     named = "; ".join(f"{words}{name_some(names)}" for words, names in groups.items() if names)
     were = "was" if len(selection) == 1 else "were"
-    drawn = sum(use.share * use.n_rows for use in selection) / max(n_all, 1)
-    of_past = f", an epoch drew from {percent(drawn)} of them" if n_all else ""
+    drawn = sum(use.share * use.n_rows for use in selection)
+    of_past = f"; an epoch drew from {drawn:,.0f} on average" if kept else ""
     return (
         f"For {selection.current}, {len(kept)} of {counted(len(selection), 'past segment')} {were} "
         f"kept{how_much(use.share for use in kept)} "
