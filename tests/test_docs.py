@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from driftquilt.detectors.named import DETECTORS
 from driftquilt.stream import events
 from driftquilt.stream.settings import StreamSettings
 from tests.cli.conftest import Drive, drive  # noqa: F401  # a fixture
+from tests.ports import free_port
 from tests.test_readme import ROOT, blocks, run
 
 DOCS = ROOT / "docs"
@@ -101,13 +103,19 @@ def test_a_page_shows_what_its_code_and_commands_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    page, names = DOCS / name, {"__name__": "__main__"}
-    for block in blocks(page.read_text(encoding="utf-8")):
-        kind = block.info[0] if block.info else ""
-        if kind == "python":
-            run(block, page, names)
-        elif kind == "console":
-            type_in(drive, list(commands(block.text, block.line)), name)
+    page, names = DOCS / name, dict[str, Any](__name__="__main__")
+    text = page.read_text(encoding="utf-8").replace("8355", str(free_port()))
+    try:
+        for block in blocks(text):
+            kind = block.info[0] if block.info else ""
+            if kind == "python":
+                run(block, page, names)
+            elif kind == "console":
+                type_in(drive, list(commands(block.text, block.line)), name)
+    finally:
+        for started in [value for value in names.values() if isinstance(value, subprocess.Popen)]:
+            started.kill()
+            started.wait()
 
 
 # What has to be named somewhere
