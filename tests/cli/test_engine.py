@@ -35,7 +35,7 @@ def test_select_decides_the_same(tmp_path: Path) -> None:
         words = ("--label", "bought", "--segment-by", "month", "--out", engine, "--json")
         answer = driftquilt("select", str(data), *words, "--engine", engine, folder=tmp_path)
         assert answer.returncode == 0, answer.stderr
-        told.append(json.loads(answer.stdout) | {"files": None})
+        told.append(json.loads(answer.stdout) | {"files": None, "origin": None})
     assert told[0] == told[1]
 
 

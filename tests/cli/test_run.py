@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -47,7 +48,28 @@ def test_without_baselines_the_report_has_ours_alone(drive: Drive, tmp_path: Pat
     outcome = drive(*ask(data, "out"), "--no-baselines")
     assert outcome.code == 0, outcome.stderr
     assert outcome.stdout.splitlines()[-1] == "out/report.html"
-    assert not Path("out/baselines.json").exists()
+    about = json.loads(Path("out/run.json").read_text())
+    assert about["baselines"] == {}
+    assert about["origin"]["command"].endswith("--no-baselines")
+    digest = hashlib.sha256(Path(data).read_bytes()).hexdigest()
+    assert [file["sha256"] for file in about["origin"]["data"]] == [digest]
+
+
+def test_without_a_store_a_replay_is_begun_anew(drive: Drive, tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv", 2, 300)
+    whole, half = ask(data, "out"), tmp_path / "half.csv"
+    assert drive(*whole, "--no-baselines").code == 0
+    before = events("out")
+    lines = Path(data).read_text().splitlines(keepends=True)
+    half.write_text("".join([*lines[:400], lines[400].replace(lines[400].split(",")[0], "inf")]))
+    refused = drive(*ask(str(half), "out"), "--no-baselines")
+    assert refused.code == 1, refused.stdout
+    assert events("out") == before  # what was there stays until there is another
+    assert drive(*whole, "--no-baselines").code == 0
+    assert events("out") == before
+    assert sorted(path.name for path in Path("out").iterdir()) == [
+        "events.jsonl", "report.html", "run.json",
+    ]  # fmt: skip
 
 
 def test_killed_and_called_again_it_ends_as_if_nothing_had_been(
@@ -100,10 +122,14 @@ def test_by_time_a_shuffled_file_is_replayed_as_the_ordered_one(
     asked = ["--time", "when", "--no-baselines", "--json"]
     told = drive(*ask("ordered.csv", "ordered"), *asked)
     again = drive(*ask("shuffled.csv", "sorted"), *asked)
-    assert told.document() | {"files": None} == again.document() | {"files": None}
+    apart = {"files": None, "warnings": None}
+    assert told.document() | apart == again.document() | apart
     assert events("ordered")[1:] == events("sorted")[1:]
     assert "have been sorted" not in told.stderr
-    assert "Note: the rows were not in order of 'when' and have been sorted" in again.stderr
+    note = "the rows were not in order of 'when' and have been sorted"
+    assert f"Note: {note}" in again.stderr
+    assert note in again.document()["warnings"]
+    assert note.replace("'", "&#39;") in Path("sorted/report.html").read_text()
 
 
 def test_by_time_a_store_goes_on_if_the_new_rows_are_later(drive: Drive, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ import pytest
 from driftquilt.decision import folder
 from driftquilt.decision.cutting import by_time
 from driftquilt.decision.decide import decide
-from driftquilt.decision.folder import MODEL, ROWS, WHY, read_decision, write_decision
+from driftquilt.decision.folder import MODEL, PAGE, ROWS, WHY, read_decision, write_decision
 from driftquilt.decision.values import Decision
-from driftquilt.errors import InputError, ModelFileError
+from driftquilt.errors import InputError
 from tests.decision.tables import shop_table, small
 
 TABLE = shop_table()
@@ -115,8 +115,25 @@ def test_a_damaged_model_is_found(decision: Decision, tmp_path: Path) -> None:
     content = bytearray((tmp_path / MODEL).read_bytes())
     content[-1] ^= 1
     (tmp_path / MODEL).write_bytes(content)
-    with pytest.raises(ModelFileError, match="checksum does not match"):
+    with pytest.raises(InputError, match="is not the one that"):
         read_decision(tmp_path)
+
+
+def test_a_folder_that_knows_lengths_alone_can_be_read(decision: Decision, tmp_path: Path) -> None:
+    write_decision(decision, TABLE, MONTHS, tmp_path)
+    record = json.loads((tmp_path / WHY).read_text())
+    record["files"] = {name: (tmp_path / name).stat().st_size for name in record["files"]}
+    for later in ("origin", "constant", "cut"):
+        del record[later]
+    (tmp_path / WHY).write_text(json.dumps(record))
+    assert read_decision(tmp_path).sentences()[0] == decision.sentences()[0]
+
+
+def test_a_page_of_an_earlier_decision_does_not_stay(decision: Decision, tmp_path: Path) -> None:
+    write_decision(decision, TABLE, MONTHS, tmp_path, "<p>the first</p>")
+    assert (tmp_path / PAGE).read_text() == "<p>the first</p>"
+    write_decision(decision, TABLE, MONTHS, tmp_path)
+    assert not (tmp_path / PAGE).exists()
 
 
 def test_a_place_that_is_no_folder_is_refused(decision: Decision, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_the_page_of_a_decision_has_its_one_selection() -> None:
     decision = decide(
         table, "label", by_column(table, "segment"), drop=["segment"], estimator=tiny()
     )
-    page = page_of_decision(decision, command="driftquilt select")
+    page = page_of_decision(decision)
     (drift,) = page.drifts
     assert page.title == "Retraining for 2"
     assert page.sentences == decision.sentences()

@@ -12,15 +12,27 @@ from driftquilt.errors import MissingExtraError
 if TYPE_CHECKING:
     from driftquilt.report.page import Page
 
-__all__ = ["write_page"]
+__all__ = ["render_page", "write_page"]
+
+
+def render_page(page: Page) -> str | None:
+    """The report as HTML; without the extra a hint on standard error, and None."""
+    from driftquilt.report.html import render  # noqa: PLC0415
+
+    try:
+        return render(page)
+    except MissingExtraError as error:
+        typer.echo(f"no report was written: {error}", err=True)
+        return None
 
 
 def write_page(page: Page, path: Path) -> dict[str, str]:
-    """The report's place by its kind; without the extra a hint on standard error, and none."""
-    from driftquilt.report.html import write_report  # noqa: PLC0415
+    """Write the report, or remove an earlier one; its place by its kind if there is one."""
+    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
 
-    try:
-        return {"report": str(write_report(page, path))}
-    except MissingExtraError as error:
-        typer.echo(f"no report was written: {error}", err=True)
+    text = render_page(page)
+    if text is None:
+        path.unlink(missing_ok=True)
         return {}
+    write_whole(path, text.encode())
+    return {"report": str(path)}

@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
+    from driftquilt.decision.origin import Origin
     from driftquilt.decision.replayed import Replayed
     from driftquilt.report.page import Page
 
-__all__ = ["BASELINES", "replay_page"]
+__all__ = ["ABOUT", "replay_page", "write_about"]
 
-BASELINES = "baselines.json"
+ABOUT = "run.json"
+
+
+def write_about(
+    folder: Path, origin: Origin, warnings: Sequence[str], baselines: dict[str, Any]
+) -> None:
+    """Keep what a report tells beside the events."""
+    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
+
+    told = {"origin": origin.to_json(), "warnings": list(warnings), "baselines": baselines}
+    write_whole(folder / ABOUT, json.dumps(told, indent=1).encode())
 
 
 def replay_page(folder: Path) -> tuple[Page, Replayed]:
     """The page, and the values behind it; beside the baselines if they were trained."""
+    from driftquilt.decision.origin import Origin  # noqa: PLC0415
     from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
     from driftquilt.report.from_decision import page_of_replay  # noqa: PLC0415
 
-    replayed, told = read_replay(folder), _read(folder / BASELINES)
+    replayed, told = read_replay(folder), _read(folder / ABOUT)
     found = {
         name: {int(row): float(share) for row, share in counts.items()}
         for name, counts in told.get("baselines", {}).items()
     }
-    return page_of_replay(replayed, found, command=told.get("command", "")), replayed
+    origin = Origin.from_json(told["origin"]) if told else None
+    warnings = told.get("warnings", [])
+    return page_of_replay(replayed, found, origin=origin, warnings=warnings), replayed
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from driftquilt.cli.output import AsJson, command_line, print_json
+from driftquilt.cli.output import AsJson, print_json
 from driftquilt.cli.replay_page import replay_page
 from driftquilt.errors import InputError
 
@@ -47,7 +47,7 @@ def _page(folder: Path) -> Page:
     from driftquilt.report.from_decision import page_of_decision  # noqa: PLC0415
 
     if (folder / WHY).exists():
-        return page_of_decision(read_decision(folder), command=command_line())
+        return page_of_decision(read_decision(folder))
     if (folder / EVENTS).exists():
         return replay_page(folder)[0]
     raise InputError(

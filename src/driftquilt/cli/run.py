@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +17,6 @@ from driftquilt.cli.data import (
     Delimiter,
     Encoding,
     reading,
-    tell_notes,
     text_form,
 )
 from driftquilt.cli.detector import check_detector
@@ -34,7 +32,7 @@ from driftquilt.cli.output import (
     split,
 )
 from driftquilt.cli.page import write_page
-from driftquilt.cli.replay_page import BASELINES, replay_page
+from driftquilt.cli.replay_page import replay_page, write_about
 from driftquilt.cli.stored import Asked, opened, typed_options
 from driftquilt.errors import InputError
 
@@ -85,6 +83,7 @@ def run(
 
     Example: driftquilt run sensor.csv --label failed --store state --out run-out
     """
+    from driftquilt.decision.origin import trace  # noqa: PLC0415
     from driftquilt.decision.replay import Replay  # noqa: PLC0415
     from driftquilt.sources.names import listed  # noqa: PLC0415
 
@@ -97,21 +96,24 @@ def run(
     if time == label:
         raise InputError(f"{label!r} is the label; --time takes another column")
     with reading(data, form, needed=[label, *dropped]) as rows:
-        tell_notes(rows)
-        table = _in_order(rows.table, time)
+        table, notes = _in_order(rows.table, time)
+        notes = [*rows.notes, *notes]
+        _tell(*(f"Note: {note}" for note in notes))
         with opened(store, asked) as (stream, said), _told_of_stop(store):
-            steps = Replay(stream, out).run(
+            steps = Replay(stream, out, anew=store is None).run(
                 table, label, drop=dropped, report_every=200, name=listed(data)
             )
             _tell(*said)
             _watch(steps, stream)
+            seed = stream.seed
         command = "  # ".join([command_line(), *said[:1]])  # what was typed may not be what holds
-        _note_telling(table, label, dropped, out)
-        _compare(table, label, dropped, seed, out, command, wanted=baselines)
+        notes += _tell_telling(table, label, dropped, out)
+        found = _compare(table, label, dropped, seed, out) if baselines else {}
+        write_about(out, trace(command, data), notes, found)
     page, replayed = replay_page(out)
     files = {"events": str(out / "events.jsonl")} | write_page(page, out / "report.html")
     if as_json:
-        print_json("run", _document(replayed, files))
+        print_json("run", _document(replayed, page.warnings, files))
         return
     for sentence in page.sentences:
         say(sentence)
@@ -126,16 +128,15 @@ def _tell(*lines: str) -> None:
         say(line, err=True)
 
 
-def _in_order(table: Any, time: str | None) -> Any:
-    """The table, sorted if a column tells the order."""
+def _in_order(table: Any, time: str | None) -> tuple[Any, list[str]]:
+    """The table, sorted if a column tells the order, and what to note."""
     from driftquilt.decision.cutting import sort_by_time  # noqa: PLC0415
 
     if time is None:
-        return table
+        return table, []
     ordered = sort_by_time(table, time)
-    if ordered is not table:
-        _tell(f"Note: the rows were not in order of {time!r} and have been sorted")
-    return ordered
+    sorted_ = f"the rows were not in order of {time!r} and have been sorted"
+    return ordered, [] if ordered is table else [sorted_]
 
 
 @contextmanager
@@ -143,7 +144,8 @@ def _told_of_stop(store: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        hint = "the same command goes on where it stopped" if store else "with --store it can go on"
+        again = "the same command goes on where it stopped"
+        hint = again if store else "begun with --store, a replay can go on"
         stop.add_note(hint)
         raise
 
@@ -159,27 +161,28 @@ def _watch(steps: Iterator[Progress], stream: QuiltStream) -> None:
             live.update(view(progress, stream.events), refresh=True)
 
 
-def _note_telling(table: Any, label: str, drop: list[str], out: Path) -> None:
+def _tell_telling(table: Any, label: str, drop: list[str], out: Path) -> list[str]:
     """Say which columns tell the segments that were found."""
     from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
     from driftquilt.decision.telling import find_telling_in_stream, warning  # noqa: PLC0415
 
     names = find_telling_in_stream(table, label, read_replay(out).seals, drop)
-    if names:
-        _tell(f"Note: {warning(names)}")
+    if not names:
+        return []
+    _tell(f"Note: {warning(names)}")
+    return [warning(names)]
 
 
 def _compare(
-    table: Any, label: str, drop: list[str], seed: int, out: Path, command: str, *, wanted: bool
-) -> None:
-    """Train what the stream is compared with, and keep the outcome beside the events."""
+    table: Any, label: str, drop: list[str], seed: int, out: Path
+) -> dict[str, dict[int, float]]:
+    """Train what the stream is compared with."""
     from driftquilt.decision.baselines import baselines  # noqa: PLC0415
     from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
 
-    path, trainings = out / BASELINES, read_replay(out).trainings
-    path.unlink(missing_ok=True)
-    if not wanted or not trainings:
-        return
+    trainings = read_replay(out).trainings
+    if not trainings:
+        return {}
     doing, pace = "Training what to compare with", Pace()
     with progress_bar() as bar:
         task = bar.add_task(doing, total=len(trainings))
@@ -189,11 +192,10 @@ def _compare(
             if bar.disable and pace.due():
                 _tell(f"{doing}: {done} of {total}")
 
-        found = baselines(table, label, trainings, drop=drop, seed=seed, watch=watch)
-    path.write_text(json.dumps({"command": command, "baselines": found}), encoding="utf-8")
+        return baselines(table, label, trainings, drop=drop, seed=seed, watch=watch)
 
 
-def _document(replayed: Replayed, files: dict[str, str]) -> dict[str, Any]:
+def _document(replayed: Replayed, warnings: Sequence[str], files: dict[str, str]) -> dict[str, Any]:
     return {
         "label": replayed.label,
         "n_rows": replayed.n_rows,
@@ -208,8 +210,10 @@ def _document(replayed: Replayed, files: dict[str, str]) -> dict[str, Any]:
                 "segment": f"rows from {replayed.begin_of(drift)} on",
                 "kept": [str(use.name) for use in drift.selection if use.kept],
                 "dropped": [str(use.name) for use in drift.selection if not use.kept],
+                "shares": {str(use.name): use.share for use in drift.selection},
             }
             for drift in replayed.drifts
         ],
+        "warnings": list(warnings),
         "files": files,
     }

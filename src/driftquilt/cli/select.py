@@ -22,7 +22,7 @@ from driftquilt.cli.output import (
     split,
     table_console,
 )
-from driftquilt.cli.page import write_page
+from driftquilt.cli.page import render_page
 from driftquilt.counted import counted
 from driftquilt.errors import InputError
 from driftquilt.report.letters import clean
@@ -78,6 +78,8 @@ def select(
 
     Example: driftquilt select 'log-*.parquet' --label fraud --time ts --every 30d
     """
+    from driftquilt.decision.origin import trace  # noqa: PLC0415
+
     _check_options(label, segment_by, time, every)
     dropped = split(drop) or []
     named = [label, segment_by, time, *dropped]
@@ -89,7 +91,8 @@ def select(
         cut = _cut(rows.table, _How(label, segment_by, time, every, detector, seed, dropped))
         decision = _decide(cut, label, current, holdout, seed, [*dropped, *cut.drop], engine)
         noted = (*rows.notes, *cut.notes, *decision.warnings)
-        decision = replace(decision, warnings=noted, cut=cut.words)
+        origin = trace(command_line(), data)
+        decision = replace(decision, warnings=noted, cut=cut.words, origin=origin)
         files = _write(decision, cut, out)
     if as_json:
         print_json("select", _document(decision, files))
@@ -205,16 +208,15 @@ def _decide(
 
 
 def _write(decision: Decision, cut: _Cut, out: Path) -> dict[str, str]:
-    from driftquilt.decision.folder import MODEL, ROWS, WHY, write_decision  # noqa: PLC0415
+    from driftquilt.decision.folder import MODEL, PAGE, ROWS, WHY, write_decision  # noqa: PLC0415
     from driftquilt.report.from_decision import page_of_decision  # noqa: PLC0415
 
     with progress_bar() as bar:
         bar.add_task("Writing", total=None)
-        folder = write_decision(decision, cut.table, cut.segments, out)
-        page = page_of_decision(decision, command=command_line())
-        report = write_page(page, folder / "report.html")
-    files = {"model": MODEL, "rows": ROWS, "reasons": WHY}
-    return {kind: str(folder / name) for kind, name in files.items()} | report
+        page = render_page(page_of_decision(decision))
+        folder = write_decision(decision, cut.table, cut.segments, out, page)
+    files = {"model": MODEL, "rows": ROWS, "reasons": WHY} | ({"report": PAGE} if page else {})
+    return {kind: str(folder / name) for kind, name in files.items()}
 
 
 def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
@@ -223,7 +225,7 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
         "cut", "sentences", "disparity_max", "past", "methods", "constant", "columns",
-        "warnings",
+        "warnings", "origin",
     )  # fmt: skip
     return {key: told[key] for key in keys} | {"files": files}
 

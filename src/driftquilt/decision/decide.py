@@ -14,8 +14,8 @@ Three models are trained with the same machinery and asked about the same held-o
 >>> table = pa.table({"x": x, "y": y, "month": month})
 >>> small = QuiltClassifier(hidden_units=16)
 >>> decision = decide(table, "y", by_column(table, "month"), drop=["month"], estimator=small)
->>> print(decision.sentences()[0])
-For june, 1 of 2 past segments was kept (400 of 800 past rows): may; dropped: april.
+>>> decision.sentences()[0].partition(" (")[0]
+'For june, 1 of 2 past segments was kept'
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
-"""A decision as a folder: the model, the rows that it may be trained on, and why.
+"""A decision as a folder: the model, the rows that it may be trained on, why, and a page of it.
 
     model.safetensors  the classifier, for `QuiltClassifier.load`
     selected.parquet   rows of the kept past segments and of the current one
+    report.html        the page, where one can be made
     selection.json     the decision
 
-All three are complete under other names before any gets its own, so a crash leaves the old
-files, or none. `selection.json` comes last and says how long the others are: a folder in which
-it does not agree with them was left half way, and `read_decision` says so. Other files in the
-folder are not touched.
+All are complete under other names before any gets its own, so a crash leaves the old files, or
+none. `selection.json` comes last and has the checksums of model and rows: a folder in which it
+does not agree with them was left half way, and `read_decision` says so. A page of an earlier
+decision does not stay beside a new one. Other files in the folder are not touched.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -34,35 +36,44 @@ from driftquilt.file_errors import about
 from driftquilt.learners.base import Learner
 from driftquilt.methods.explanation import KEPT_FROM
 
-__all__ = ["MODEL", "ROWS", "WHY", "read_decision", "write_decision"]
+__all__ = ["MODEL", "PAGE", "ROWS", "WHY", "read_decision", "write_decision"]
 
-MODEL, ROWS, WHY = "model.safetensors", "selected.parquet", "selection.json"
+MODEL, ROWS, PAGE = "model.safetensors", "selected.parquet", "report.html"
+WHY = "selection.json"
 _ADDED = pa.schema(
     {f"{OURS}segment": pa.string(), f"{OURS}share": pa.float64(), f"{OURS}held_out": pa.bool_()}
 )
 
 
 def write_decision(
-    decision: Decision, table: pa.Table, segments: Any, out: str | os.PathLike[str]
+    decision: Decision,
+    table: pa.Table,
+    segments: Any,
+    out: str | os.PathLike[str],
+    page: str | None = None,
 ) -> Path:
     """Write the folder; `table` and `segments` are those that the decision was made from.
 
     The rows get three columns: their segment, the share of epochs that used it (1 for the
-    current one), and whether they were held out.
+    current one), and whether they were held out. `page` is the report as HTML, if there is one.
     """
     if decision.model is None:
         raise InputError("the decision has no model: it was read from a file; decide again")
     folder = _make_folder(Path(out))
-    drafts = {name: folder / f".{name}.tmp" for name in (MODEL, ROWS, WHY)}
+    names = (MODEL, ROWS, *([] if page is None else [PAGE]), WHY)
+    drafts = {name: folder / f".{name}.tmp" for name in names}
     try:
         with about(folder):
             decision.model.save(drafts[MODEL])
             _write_rows(decision, table, segments, drafts[ROWS])
-            sizes = {name: drafts[name].stat().st_size for name in (MODEL, ROWS)}
-            text = json.dumps({**decision.to_json(), "files": sizes}, indent=1, allow_nan=False)
+            if page is not None:
+                drafts[PAGE].write_text(page, encoding="utf-8")
+            sums = {name: _checksum(drafts[name]) for name in (MODEL, ROWS)}
+            text = json.dumps({**decision.to_json(), "files": sums}, indent=1, allow_nan=False)
             drafts[WHY].write_text(text + "\n", encoding="utf-8")
             for draft in drafts.values():
                 _sync(draft)
+            (folder / PAGE).unlink(missing_ok=True)  # of an earlier decision
             for name, draft in drafts.items():
                 draft.replace(folder / name)
             _sync(folder)
@@ -82,9 +93,9 @@ def read_decision(out: str | os.PathLike[str], learner: Learner | None = None) -
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}; select again") from error
     decision = Decision.from_json(data)
-    for name, size in dict(data.get("files", {})).items():
+    for name, known in dict(data.get("files", {})).items():
         found = path.with_name(name)
-        if not found.is_file() or found.stat().st_size != size:
+        if not found.is_file() or not _is_same(found, known):
             raise InputError(
                 f"{found} is not the one that {WHY} speaks of: it is missing, was changed, or "
                 "writing it was cut short; select again"
@@ -92,10 +103,20 @@ def read_decision(out: str | os.PathLike[str], learner: Learner | None = None) -
     return replace(decision, model=QuiltClassifier.load(path.with_name(MODEL), learner))
 
 
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_same(path: Path, known: str | int) -> bool:
+    """Whether a file has its checksum; early folders know its length alone."""
+    return path.stat().st_size == known if isinstance(known, int) else _checksum(path) == known
+
+
 def _make_folder(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file; name a folder to write to")
-    taken = [name for name in (MODEL, ROWS, WHY) if (folder / name).is_dir()]
+    taken = [name for name in (MODEL, ROWS, PAGE, WHY) if (folder / name).is_dir()]
     if taken:
         raise InputError(f"{folder / taken[0]} is a folder; name another folder to write to")
     folder.mkdir(parents=True, exist_ok=True)

@@ -65,8 +65,12 @@ class Progress:
 class Replay:
     """A stream that a table is run through, and the folder that it is written to."""
 
-    def __init__(self, stream: QuiltStream, out: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, stream: QuiltStream, out: str | os.PathLike[str], *, anew: bool = False
+    ) -> None:
+        """With `anew` the file of an earlier replay is replaced, when this one has ended."""
         self._stream, self._path = stream, Path(out) / EVENTS
+        self._draft = self._path.with_name(f".{EVENTS}.tmp") if anew else self._path
 
     def run(
         self,
@@ -86,7 +90,9 @@ class Replay:
         drop, stream = sorted(set(drop)), self._stream
         labelled = LabelledPlaces(table, label)
         header = replay_header(table, label, drop, name=name, count=COUNT)
-        work = _Work(stream, JournalFile(self._path, header, stream.n_rows), labelled)
+        if self._draft != self._path:
+            self._draft.unlink(missing_ok=True)  # which a kill has left
+        work = _Work(stream, JournalFile(self._draft, header, stream.n_rows), labelled)
         work.catch_up()
         rows = labelled_rows(table, label, drop, first=labelled.place(stream.n_rows))
         return self._steps(work, rows, report_every)
@@ -95,11 +101,16 @@ class Replay:
         self, work: _Work, rows: Iterator[tuple[int, Any, Any]], report_every: int
     ) -> Iterator[Progress]:
         stream = self._stream
-        while batch := list(islice(rows, min(_STEP - stream.n_rows % _STEP, stream.n_at_once))):
-            work.learn(batch)
-            if stream.n_rows // report_every > (stream.n_rows - len(batch)) // report_every:
-                yield work.progress()
-        work.finish()
+        try:
+            while batch := list(islice(rows, min(_STEP - stream.n_rows % _STEP, stream.n_at_once))):
+                work.learn(batch)
+                if stream.n_rows // report_every > (stream.n_rows - len(batch)) // report_every:
+                    yield work.progress()
+            work.finish()
+            self._draft.replace(self._path)
+        finally:
+            if self._draft != self._path:
+                self._draft.unlink(missing_ok=True)
         if stream.n_rows % report_every:
             yield work.progress()
 

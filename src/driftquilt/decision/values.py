@@ -15,6 +15,7 @@ from typing import Any
 
 from driftquilt.decision.columns import ColumnFacts
 from driftquilt.decision.measure import Verdict, interval, p_value, verdict
+from driftquilt.decision.origin import Origin
 from driftquilt.decision.plain import plain
 from driftquilt.decision.words import Constant, sentences
 from driftquilt.errors import InputError, ModelFileError
@@ -72,7 +73,7 @@ class Decision:
     `n_rows` are those of the table, `n_current` the current ones trained on, `n_held_out` those
     kept back. `correct` is the share of some rows of each past segment that the model has right.
     `cut` says what the segments are, such as "the values of the column 'month'"; `constant` is
-    what the plainest answer would have right.
+    what the plainest answer would have right, `origin` what was typed, and on which files.
     """
 
     label: str
@@ -92,6 +93,7 @@ class Decision:
     version: str
     cut: str = ""
     constant: Constant | None = None
+    origin: Origin | None = None
     model: QuiltClassifier | None = field(default=None, repr=False)
 
     def sentences(self) -> tuple[str, str, str]:
@@ -125,6 +127,7 @@ class Decision:
         record["bounds"] = [bound._asdict() for bound in self.bounds]
         record["methods"] = [method.to_json() for method in self.methods]
         record["constant"] = None if self.constant is None else self.constant._asdict()
+        record["origin"] = None if self.origin is None else self.origin.to_json()
         record["columns"] = [asdict(column) for column in self.columns]
         made: dict[str, Any] = plain(record)
         return made
@@ -147,9 +150,9 @@ class Decision:
 
     @classmethod
     def _read(cls, data: dict[str, Any]) -> Decision:
-        later = ("model", "cut", "constant")  # which early files do not have
+        later = ("model", "cut", "constant", "origin")  # which early files do not have
         own = {f.name: data[f.name] for f in fields(cls) if f.name not in later}
-        constant = data.get("constant")
+        constant, origin = data.get("constant"), data.get("origin")
         known = [f.name for f in fields(Method)]
         methods = tuple(Method(**{name: m[name] for name in known}) for m in data["methods"])
         decision = cls(
@@ -157,6 +160,7 @@ class Decision:
                 **own,
                 "cut": str(data.get("cut", "")),
                 "constant": None if constant is None else Constant(**constant),
+                "origin": None if origin is None else Origin.from_json(origin),
                 "classes": tuple(data["classes"]),
                 "selection": Selection.from_json(data["selection"]),
                 "bounds": tuple(_bound(bound) for bound in data["bounds"]),

@@ -68,7 +68,7 @@ def _kept(selection: Selection) -> str:
         "dropped: ": [use.name for use in selection if not use.share],
     }
     named = "; ".join(f"{words}{name_some(names)}" for words, names in groups.items() if names)
-    were = "was" if len(selection) == 1 else "were"
+    were = "was" if 1 in (len(kept), len(selection)) else "were"
     drawn = sum(use.share * use.n_rows for use in selection)
     of_past = f"; an epoch drew from {drawn:,.0f} on average" if kept else ""
     return (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from driftquilt import __version__
 from driftquilt.counted import counted
+from driftquilt.decision.origin import Origin
 from driftquilt.decision.replay import COUNT, WINDOW
 from driftquilt.decision.replayed import PromotedModel, Replayed
 from driftquilt.decision.values import Decision
@@ -20,7 +21,7 @@ __all__ = ["page_of_decision", "page_of_replay"]
 Counts = Mapping[str, Mapping[int, float]]  # accuracy over COUNT rows, by method and last row
 
 
-def page_of_decision(decision: Decision, *, title: str = "", command: str = "") -> Page:
+def page_of_decision(decision: Decision, *, title: str = "") -> Page:
     """A page with the one selection that was made."""
     accuracies = {m.name: m.accuracy for m in decision.methods if m.accuracy is not None}
     drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.correct)
@@ -32,14 +33,20 @@ def page_of_decision(decision: Decision, *, title: str = "", command: str = "") 
         tuple(ColumnNote(c.name, c.kind, c.missing, c.note) for c in decision.columns),
         decision.warnings,
         {"driftquilt": decision.version},
-        command,
+        "" if decision.origin is None else decision.origin.command,
         decision.cut,
         decision.methods,
+        decision.origin,
     )
 
 
 def page_of_replay(
-    replayed: Replayed, baselines: Counts | None = None, *, title: str = "", command: str = ""
+    replayed: Replayed,
+    baselines: Counts | None = None,
+    *,
+    title: str = "",
+    origin: Origin | None = None,
+    warnings: Sequence[str] = (),
 ) -> Page:
     """A page with a selection per segment; `baselines` is what the function of this name gives."""
     whole = {count.row: count.value for count in replayed.accuracy if count.n_rows == COUNT}
@@ -52,10 +59,11 @@ def page_of_replay(
         tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
         _rolling(counts, tuple(row for row in whole if row >= WINDOW), replayed.drift_rows),
         (),
-        (without,) if skipped else (),
-        {"driftquilt": __version__},
-        command,
+        (*((without,) if skipped else ()), *warnings),
+        {"driftquilt": __version__ if origin is None else origin.version},
+        "" if origin is None else origin.command,
         "the rows from drift to drift, or until a segment was full",
+        origin=origin,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from driftquilt.decision.origin import Origin
 from driftquilt.decision.values import Method
 from driftquilt.methods.explanation import KEPT_FROM, SegmentUse, Selection
 from driftquilt.methods.quilt import TriedBound
@@ -97,3 +98,4 @@ class Page:
     command: str = ""
     cut: str = ""
     methods: tuple[Method, ...] = ()
+    origin: Origin | None = None

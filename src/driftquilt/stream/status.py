@@ -133,6 +133,11 @@ class Status:
         return {name: told[name] for name in ("detector", "guard", "settings")}
 
     @property
+    def seed(self) -> int:
+        """What everything random in the stream follows from."""
+        return self._engine.setup.seed
+
+    @property
     def failure(self) -> BaseException | None:
         """What stopped the stream from learning, if something did."""
         return self._engine.failure
