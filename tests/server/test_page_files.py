@@ -71,3 +71,19 @@ def test_the_policy_allows_no_inline_and_no_framing() -> None:
     assert "unsafe" not in policy
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
+
+
+def test_what_a_script_exports_is_used_by_another() -> None:
+    exported = {
+        (path, name)
+        for path in SCRIPTS
+        for name in re.findall(r"^export (?:const|class) (\w+)", text(path), re.MULTILINE)
+    }
+    imported = {
+        (f"/static/{source}", name.strip())
+        for path in SCRIPTS
+        for names, source in re.findall(r'import \{([^}]*)\} from "\./([^"]+)"', text(path))
+        for name in names.split(",")
+    }
+    assert exported - imported == {("/static/live.js", "messageReader")}  # a test reads with it
+    assert imported <= exported

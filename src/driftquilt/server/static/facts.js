@@ -53,7 +53,7 @@ export const leadAndFailure = () => {
 const plain = (value) => {
   if (value === null) return "none";
   if (Array.isArray(value)) return value.map(plain).join(", ");
-  return typeof value === "number" ? String(value) : `${value}`;
+  return String(value);
 };
 
 const flat = (values, prefix = "") => Object.entries(values ?? {}).flatMap(([name, value]) =>

@@ -6,21 +6,10 @@ import { count, counted, decimals } from "./words.js";
 
 const HEIGHT = 260;
 const MARGIN = { left: 44, right: 26, top: 14, bottom: 30 };
-const MOST_POINTS = 400;
 
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-
-/** Points [row, accuracy]; where there are too many, some neighbours become one. */
-export const pointsOf = ({ size, first_row: first, accuracy }) => {
-  const step = Math.ceil(accuracy.length / MOST_POINTS);
-  const points = [];
-  for (let k = 0; k < accuracy.length; k += step) {
-    const known = accuracy.slice(k, k + step).filter((value) => value !== null);
-    const row = first + size * Math.min(k + step, accuracy.length);
-    if (known.length) points.push([row, mean(known)]);
-  }
-  return points;
-};
+/** Points [row, accuracy], one for each full bucket; the service has at most 400. */
+const pointsOf = ({ size, first_row: first, accuracy }) =>
+  accuracy.map((value, k) => [first + size * (k + 1), value]);
 
 /** Round accuracies up to 1 that enclose all values. */
 const accuracyTicks = (values) => {
@@ -93,7 +82,7 @@ const wakePointer = (picture, points, { down, x, y }) => {
   });
 };
 
-/** The line of accuracy with its drifts, over all rows; there must be at least one number.
+/** The line of accuracy with its drifts, over all rows; there must be at least one bucket.
  *  It ends with the last full bucket, which rows and drifts may have left behind. */
 export const drawAccuracy = (answer, nRows, width) => {
   const points = pointsOf(answer);
@@ -112,12 +101,11 @@ export const drawAccuracy = (answer, nRows, width) => {
 /** A line without numbers, for those who see it; the number stands beside it. */
 export const drawSparkline = (answer) => {
   const [width, height] = [132, 34];
-  const points = pointsOf({ ...answer, accuracy: answer.accuracy.slice(-60) });
+  const values = answer.accuracy.slice(-60);
   const picture = draw("svg", {
     class: "dq spark", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": true,
   });
-  if (points.length < 2) return picture;
-  const values = points.map(([, value]) => value);
+  if (values.length < 2) return picture;
   const xs = scaled(values.map((_, k) => k), [0, values.length - 1], [2, width - 2]);
   const ys = scaled(values, [Math.min(...values, 0.9), 1], [height - 3, 3]);
   const places = xs.map((x, k) => `${x.toFixed(1)},${ys[k].toFixed(1)}`);

@@ -23,7 +23,7 @@ const accuracyPart = (signal) => {
   let shown = null;
   let nRows = 0;
   const redraw = () => {
-    const any = shown?.accuracy.some((value) => value !== null) ?? false;
+    const any = shown !== null && shown.accuracy.length > 0;
     none.hidden = any;
     place.replaceChildren(...(any ? [drawAccuracy(shown, nRows, Math.max(place.clientWidth, 240))] : []));
   };

@@ -41,5 +41,3 @@ export const sentence = (text) => {
   const whole = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 };
-
-export const short = (text, most) => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
