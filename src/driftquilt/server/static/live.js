@@ -1,13 +1,12 @@
 // Events as they happen, over fetch, since EventSource cannot send a token.
 //
-// A connection that ends, or says nothing for a while, is made again, at first soon, then ever
-// later; it goes on after the last event that came.
+// A connection that ends, or says nothing for a while, is made again, and goes on after the last
+// event that came.
 
 import { request } from "./api.js";
+import { isFinal, pause, waiting } from "./retry.js";
 
 const SILENCE = 45_000; // the service says something every 15 s
-const FIRST_WAIT = 500;
-const LONGEST_WAIT = 15_000;
 
 /** Splits text that arrives in pieces into messages {id, event, data}. */
 export const messageReader = (onMessage) => {
@@ -30,14 +29,6 @@ export const messageReader = (onMessage) => {
     lines.forEach(readLine);
   };
 };
-
-const pause = (wait, signal) => new Promise((resolve) => {
-  const ended = new AbortController();
-  const end = () => { clearTimeout(timer); ended.abort(); resolve(); };
-  const timer = setTimeout(end, wait);
-  addEventListener("online", end, { signal: ended.signal });
-  signal.addEventListener("abort", end, { signal: ended.signal });
-});
 
 // One connection, until it ends; throws when it is refused or breaks.
 const listenOnce = async (path, last, signal, { onOpen, onMessage }) => {
@@ -63,17 +54,15 @@ const listenOnce = async (path, last, signal, { onOpen, onMessage }) => {
   }
 };
 
-const isFinal = (error) => error.status >= 400 && error.status < 500 && error.status !== 429;
-
 /**
  * Listens until the signal; `onEvent(kind, data)` gets each event once, `onState` whether it is
  * "live" or "reconnecting", `onEnd` why it gave up: refused, or the stream is gone.
  */
 export const listen = async (path, after, signal, { onEvent, onState, onEnd }) => {
   let last = after;
-  let wait = FIRST_WAIT;
+  const wait = waiting(signal);
   const onMessage = ({ id, event, data }) => {
-    wait = FIRST_WAIT;
+    wait.restart();
     if (id !== undefined) last = Number(id);
     try {
       onEvent(event, JSON.parse(data));
@@ -91,8 +80,7 @@ export const listen = async (path, after, signal, { onEvent, onState, onEnd }) =
     }
     if (signal.aborted) return;
     onState("reconnecting");
-    await pause(wait * (0.75 + Math.random() / 2), signal);
-    wait = Math.min(wait * 2, LONGEST_WAIT);
+    await wait.next();
   }
 };
 

@@ -2,20 +2,31 @@
 
 import { at, say } from "./elements.js";
 
-let from = null;
+const problems = new Map(); // sentences, by the work that met them; the last one is shown
 
-/** Shows a problem of some work until that work succeeds, or another view opens. */
-export const complain = (error, work) => {
-  from = work;
-  say(at("notice"), error.message);
-  at("notice").hidden = false;
+const show = () => {
+  const last = [...problems.values()].at(-1) ?? "";
+  say(at("notice"), last);
+  at("notice").hidden = last === "";
 };
 
-/** Takes back what was said of this work, or of any. */
-export const stopComplaining = (work = from) => {
-  if (work !== from) return;
-  say(at("notice"), "");
-  at("notice").hidden = true;
+/** Shows a problem of some work until that work succeeds, or another view opens. */
+export const complain = (text, work) => {
+  problems.delete(work);
+  problems.set(work, text);
+  show();
+};
+
+/** Takes back what was said of this work. */
+export const stopComplaining = (work) => {
+  problems.delete(work);
+  show();
+};
+
+/** Takes back everything. */
+export const forgetProblems = () => {
+  problems.clear();
+  show();
 };
 
 /** Tells a screen reader, when it is free. */

@@ -26,12 +26,19 @@ const card = (stream) => {
   return { element, spark };
 };
 
+/** Null if the stream was deleted meanwhile. */
+const accuracyOf = (name, signal) => ask(streamPath(name, "accuracy"), signal).catch((error) => {
+  if (error.status === 404) return null;
+  throw error;
+});
+
 /** Lines of accuracy, asked for only where rows came since. */
 const sparkKeeper = (signal) => {
   const known = new Map();
   const draw = async ({ name, n_rows: n }, place) => {
     const before = known.get(name);
-    const answer = before?.n === n ? before.answer : await ask(streamPath(name, "accuracy"), signal);
+    const answer = before?.n === n ? before.answer : await accuracyOf(name, signal);
+    if (answer === null) return;
     known.set(name, { n, answer });
     place.replaceChildren(drawSparkline(answer));
   };
@@ -58,20 +65,20 @@ export const showOverview = (place, app, signal) => {
   const drawSparks = sparkKeeper(signal);
   let shown = "";
 
-  const refresh = () => app.watched(async () => {
+  const refresh = async () => {
     const { streams } = await ask("/v1/streams", signal);
     words.textContent = streams.length ? "" : "There is no stream yet; POST /v1/streams makes one.";
     const now = JSON.stringify(streams);
     if (now === shown) return;
-    shown = now;
     const focused = document.activeElement?.closest(".cards a")?.getAttribute("href");
     const cards = streams.map(card);
     list.replaceChildren(...cards.map(({ element }) => element));
     [...list.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
     await drawSparks(streams, cards.map(({ spark }) => spark));
-  }, signal);
+    shown = now;
+  };
 
-  const again = paced(refresh, WAIT, signal);
+  const again = paced(() => app.watched(refresh, signal), WAIT, signal);
   const timer = setInterval(() => { if (!document.hidden) again(); }, WAIT);
   signal.addEventListener("abort", () => clearInterval(timer));
   again();

@@ -3,8 +3,9 @@
 import { ask, Problem, token, whenLoggedOut } from "./api.js";
 import { closeDialogs } from "./dialogs.js";
 import { at, make } from "./elements.js";
-import { complain, stopComplaining } from "./notices.js";
+import { complain, forgetProblems, stopComplaining } from "./notices.js";
 import { showOverview } from "./overview.js";
+import { persist } from "./retry.js";
 import { showStream } from "./stream.js";
 import { hideTip } from "./tip.js";
 
@@ -13,14 +14,16 @@ let me = null;
 let view = new AbortController();
 let hasMoved = false;
 
-const guarded = async (kind, work, signal) => {
+const guarded = async (run, work, signal) => {
   try {
-    await work();
-    if (!signal.aborted) stopComplaining(kind);
+    const answer = await run();
+    if (!signal.aborted) stopComplaining(work);
+    return answer;
   } catch (error) {
-    if (signal.aborted) return;
+    if (signal.aborted) return undefined;
     if (!(error instanceof Problem)) throw error;
-    complain(error, kind);
+    complain(error.message, work);
+    return undefined;
   }
 };
 
@@ -28,10 +31,15 @@ const guarded = async (kind, work, signal) => {
 const app = {
   /** Whether the reader has a scope, or one that implies it. */
   may: (scope) => RANKS.slice(RANKS.indexOf(scope)).some((name) => me.scopes.includes(name)),
-  /** Asks for what is shown; a problem is told, and gone with the next success. */
-  watched: (work, signal) => guarded("watched", work, signal),
+  /** Asks for what is shown, again and again if need be; what it got, or nothing if that is
+   *  refused for good. A problem is told once, and gone with the next success. */
+  watched: (work, signal) => guarded(() => persist(work, signal, (problem) =>
+    complain(`${problem.message} The page tries again by itself.`, work)), work, signal),
   /** Does what the reader wanted; a problem stays until the next try. */
-  tried: (work, signal) => guarded("tried", work, signal),
+  tried: (work, signal) => {
+    stopComplaining("tried");
+    return guarded(work, "tried", signal);
+  },
   /** A view's heading gets the focus, except on the first view, which nobody came to by a link. */
   arrive: (heading) => { if (hasMoved) heading.focus(); },
 };
@@ -41,7 +49,7 @@ const openView = () => {
   view = new AbortController();
   closeDialogs();
   hideTip();
-  stopComplaining();
+  forgetProblems();
   return view.signal;
 };
 
@@ -90,16 +98,10 @@ const route = () => {
 
 const start = async () => {
   const held = token.get();
-  try {
-    me = await ask("/v1/me");
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    if (error.status === 401) return;
-    complain(error, "watched");
-    setTimeout(start, 3_000);
-    return;
-  }
-  stopComplaining();
+  const signal = openView();
+  const found = await app.watched(() => ask("/v1/me", signal), signal);
+  if (!found) return;
+  me = found;
   at("who").textContent = me.name ?? "";
   at("log-out").hidden = held === null;
   route();

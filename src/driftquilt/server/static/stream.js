@@ -141,15 +141,16 @@ const follow = (name, last, parts, refresh, show, signal) => {
   };
   const onEnd = (error) => {
     onState("ended");
-    complain(error, "live");
+    complain(error.message, "live");
   };
   return listen(streamPath(name, "events", "live"), last, signal, { onEvent, onState, onEnd });
 };
 
 /** Shows a stream in a place until the signal. */
-export const showStream = (place, name, app, signal) => app.watched(async () => {
+export const showStream = async (place, name, app, signal) => {
   const title = begin(place, name, app);
-  const stream = await ask(streamPath(name), signal);
+  const stream = await app.watched(() => ask(streamPath(name), signal), signal);
+  if (!stream) return;
   const parts = partsOf(name, app, signal);
   const refresh = refreshersOf(name, parts, app, signal);
   const tried = (work) => app.tried(work, signal);
@@ -160,5 +161,5 @@ export const showStream = (place, name, app, signal) => app.watched(async () => 
   show(stream);
   refresh.selections();
   follow(name, stream.last_event, parts, refresh, show, signal);
-  await parts.events.load(stream.last_event);
-}, signal);
+  app.watched(() => parts.events.load(stream.last_event), signal);
+};

@@ -1,0 +1,262 @@
+"""The page before a service that says what a test wants: rare answers, outages, long lists."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from driftquilt.server import schemas
+from driftquilt.server.page import HEADERS, load_page
+from driftquilt.server.problems import MEDIA_TYPE, Problem
+from tests.chromium import chromium
+from tests.server.running import wait_for
+from tests.server.test_page import Visit, visit
+
+_PAGE = load_page()
+
+
+def status(name: str = "clicks", **changes: Any) -> dict[str, Any]:
+    """What the service tells of a stream that has learned some rows."""
+    return {
+        "name": name, "created": "2025-01-01T00:00:00+00:00", "schema": None, "n_rows": 1_000,
+        "n_waiting": 0, "n_current": 200, "accuracy": 0.9, "recent_accuracy": 0.95,
+        "classes": ["no", "yes"], "columns": {"age": "number", "city": "text"}, "model": 2,
+        "models": [1, 2], "training": False, "rows_until_training": None, "n_segments": 1,
+        "n_drifts": 1, "last_drift": 800, "last_event": 0, "detector": {"name": "adwin"},
+        "guard": {"margin": 0.1}, "settings": {"n_wait": 50}, "label_delay": None, "failure": None,
+        "feed": None, **changes,
+    }  # fmt: skip
+
+
+def event(number: int, kind: str = "DriftFound", text: str = "drift found") -> dict[str, Any]:
+    return {"number": number, "event": kind, "row": 10 * number, "text": text}
+
+
+def model(version: int, *, in_use: bool = False) -> dict[str, Any]:
+    return {
+        "version": version, "row": 100 * version, "loss": 0.1, "n_bytes": 2_048, "in_use": in_use
+    }  # fmt: skip
+
+
+def models(*versions: int, in_use: int | None) -> dict[str, Any]:
+    told = [model(version, in_use=version == in_use) for version in versions]
+    return {"in_use": in_use, "models": told}
+
+
+class Told:
+    """A service on a free port; `away`, it hangs up on whoever asks."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {}
+        self.streams: dict[str, dict[str, Any]] = {}
+        self.damaged: list[str] = []
+        self.events: list[dict[str, Any]] = []
+        self.away = False
+        self.asked: list[str] = []
+        self._live: list[queue.Queue[bytes | None]] = []
+        told = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                told.answer(self)
+
+            def do_POST(self) -> None:
+                told.answer(self)
+
+            def log_message(self, format: str, *given: Any) -> None:  # noqa: A002
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.hang_up()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def tell(self, kind: str, data: dict[str, Any]) -> None:
+        """Say something to everyone who listens."""
+        number = f"id: {data['number']}\n" if "number" in data else ""
+        message = f"{number}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+        for listener in self._live:
+            listener.put(message)
+
+    def hang_up(self) -> None:
+        """End every connection that is live."""
+        for listener in self._live:
+            listener.put(None)
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        path, _, question = request.path.partition("?")
+        if path in _PAGE:
+            _send(request, 200, _PAGE[path].content, _PAGE[path].media_type)
+            return
+        self.asked.append(f"{request.command} {request.path}")
+        if self.away:
+            request.close_connection = True
+            return
+        if path.endswith("/events/live"):
+            self._listen(request)
+            return
+        found = self._find(path, dict(part.split("=") for part in question.split("&") if part))
+        if isinstance(found, Problem):
+            _send(request, found.status, json.dumps(found.to_json("0")).encode(), MEDIA_TYPE)
+        else:
+            _send(request, 200, json.dumps(found).encode(), "application/json")
+
+    def _find(self, path: str, question: dict[str, str]) -> Any:
+        if path in self.answers:
+            return self.answers[path]
+        if path == "/v1/me":
+            return {"name": None, "scopes": ["read", "write", "admin"]}
+        if path == "/v1/streams":
+            return {"streams": [*self.streams.values()], "damaged": self.damaged}
+        name, _, what = path.removeprefix("/v1/streams/").partition("/")
+        if name not in self.streams:
+            return Problem("stream-unknown", "there is no stream of this name")
+        if what == "events":
+            after, limit = int(question.get("after", 0)), int(question.get("limit", 100))
+            later = [one for one in self.events if one["number"] > after]
+            return {"events": later[:limit], "next": None}
+        return {"": self.streams[name], **_NOTHING}[what]
+
+    def _listen(self, request: BaseHTTPRequestHandler) -> None:
+        mine: queue.Queue[bytes | None] = queue.Queue()
+        mine.put(b": driftquilt\n\n")
+        self._live.append(mine)
+        request.send_response(200)
+        request.send_header("Content-Type", "text/event-stream")
+        request.end_headers()
+        with suppress(OSError):  # whoever listened has left
+            while (message := mine.get()) is not None:
+                request.wfile.write(message)
+                request.wfile.flush()
+
+
+_NOTHING: dict[str, dict[str, Any]] = {
+    "accuracy": {"size": 100, "first_row": 0, "accuracy": [], "drifts": []},
+    "selections": {"selections": []},
+    "segments": {"segments": [], "current": {"first_row": 800, "n_rows": 200}},
+    "models": models(1, 2, in_use=2),
+}
+
+
+def _send(request: BaseHTTPRequestHandler, code: int, body: bytes, kind: str) -> None:
+    request.send_response(code)
+    for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": len(body)}.items():
+        request.send_header(name, str(value))
+    request.end_headers()
+    request.wfile.write(body)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    service = Told()
+    service.streams["clicks"] = status()
+    yield service
+    service.close()
+
+
+def watch(browser: Browser, told: Told, name: str = "clicks", **options: Any) -> Visit:
+    """The view of a stream, live."""
+    seen = visit(browser, f"{told.url}/#/streams/{name}", **options)
+    expect(seen.state()).to_have_text("live")
+    return seen
+
+
+def close_after_outage(seen: Visit) -> None:
+    """The browser itself notes each request that had no answer."""
+    seen.complaints = [words for words in seen.complaints if "ERR_" not in words]
+    seen.close()
+
+
+_COUNT_CHANGES = """() => {
+    window.nSaid = 0;
+    const notice = document.getElementById("notice");
+    new MutationObserver(() => { window.nSaid += notice.textContent !== ""; })
+        .observe(notice, { childList: true, characterData: true, subtree: true });
+}"""
+
+
+def test_what_is_told_here_has_the_shape_of_what_the_service_tells() -> None:
+    for told, schema in (
+        (status(), schemas.Stream),
+        (event(1), schemas.Event),
+        (models(1, in_use=1), schemas.Models),
+        (model(1), schemas.Model),
+        (_NOTHING["accuracy"], schemas.Accuracy),
+        (_NOTHING["segments"], schemas.Segments),
+        (_NOTHING["selections"], schemas.Selections),
+    ):
+        names = {field.alias or name for name, field in schema.model_fields.items()}
+        assert told.keys() <= names
+
+
+def test_a_stream_that_cannot_be_asked_for_is_asked_for_again(browser: Browser, told: Told) -> None:
+    seen = visit(browser, told.url)
+    expect(seen.tab.locator(".card")).to_have_count(1)
+    seen.tab.evaluate(_COUNT_CHANGES)
+    told.away = True
+    seen.tab.get_by_role("link", name="clicks").click()
+    notice = seen.tab.get_by_role("alert").filter(has_text="tries again by itself")
+    expect(notice).to_be_visible()
+    wait_for(lambda: told.asked.count("GET /v1/streams/clicks") == 3)
+    expect(notice).to_be_visible()
+    assert seen.tab.evaluate("window.nSaid") == 1
+    told.away = False
+    expect(seen.state()).to_have_text("live")
+    expect(seen.tab.locator("#notice")).to_be_hidden()
+    close_after_outage(seen)
+
+
+def test_a_page_that_is_opened_before_the_service_answers_waits_for_it(
+    browser: Browser, told: Told
+) -> None:
+    told.away = True
+    seen = visit(browser, f"{told.url}/#/streams/clicks")
+    expect(seen.tab.locator("#notice")).to_contain_text("does not answer")
+    told.away = False
+    expect(seen.state()).to_have_text("live")
+    expect(seen.tab.locator("#notice")).to_be_hidden()
+    close_after_outage(seen)
+
+
+def test_each_part_is_asked_for_until_it_is_there_and_no_other_hides_its_problem(
+    browser: Browser, told: Told
+) -> None:
+    told.events = [event(1)]
+    told.streams["clicks"]["last_event"] = 1
+    told.answers["/v1/streams/clicks/events"] = Problem("internal", "the log has the reason")
+    seen = visit(browser, f"{told.url}/#/streams/clicks", 500)
+    expect(seen.state()).to_have_text("live")
+    expect(seen.tab.locator(".models tbody tr")).to_have_count(2)
+    notice = seen.tab.locator("#notice")
+    expect(notice).to_contain_text("Something went wrong here: the log has the reason. The page")
+    del told.answers["/v1/streams/clicks/events"]
+    expect(seen.tab.locator(".events-list li")).to_have_count(1)
+    expect(notice).to_be_hidden()
+    seen.close()
+
+
+def test_what_the_reader_wanted_is_not_said_to_be_tried_again(browser: Browser, told: Told) -> None:
+    seen = watch(browser, told)
+    told.away = True
+    seen.tab.get_by_role("button", name="Adapt now").click()
+    seen.tab.get_by_role("dialog").get_by_role("button", name="Adapt").click()
+    expect(seen.tab.locator("#notice")).to_have_text("The service does not answer.")
+    close_after_outage(seen)
