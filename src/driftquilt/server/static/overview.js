@@ -5,7 +5,7 @@ import { make, pairs } from "./elements.js";
 import { drawSparkline } from "./lines.js";
 import { paced } from "./live.js";
 import { trainingWords } from "./facts.js";
-import { count, decimals, duration } from "./words.js";
+import { count, counted, decimals, duration } from "./words.js";
 
 const WAIT = 5_000;
 const AT_ONCE = 4; // questions for lines of accuracy
@@ -25,6 +25,14 @@ const card = (stream) => {
     stream.failure === null ? null : make("p", { class: "failure" }, stream.failure));
   return { element, spark };
 };
+
+const damagedWords = (n) => `${counted(n, "stream")} ${n === 1 ? "is" : "are"} damaged and cannot `
+  + "be opened. The log of the service says why; restore what is damaged from a backup, or delete it.";
+
+/** Streams that cannot be opened, by name; nothing if there is none. */
+const damagedPart = (names) => (names.length ? [
+  make("p", {}, damagedWords(names.length)),
+  make("ul", { class: "names" }, names.map((name) => make("li", {}, name)))] : []);
 
 /** Null if the stream was deleted meanwhile. */
 const accuracyOf = (name, signal) => ask(streamPath(name, "accuracy"), signal).catch((error) => {
@@ -58,18 +66,21 @@ const sparkKeeper = (signal) => {
 /** Shows the streams in a place until the signal. */
 export const showOverview = (place, app, signal) => {
   const list = make("ul", { class: "cards" });
+  const broken = make("div", { class: "failure damaged" });
   const words = make("p", { class: "note" });
   const heading = make("h1", { tabindex: -1 }, "Streams");
-  place.replaceChildren(heading, words, list);
+  place.replaceChildren(heading, words, broken, list);
   app.arrive(heading);
   const drawSparks = sparkKeeper(signal);
   let shown = "";
 
   const refresh = async () => {
-    const { streams } = await ask("/v1/streams", signal);
-    words.textContent = streams.length ? "" : "There is no stream yet; POST /v1/streams makes one.";
-    const now = JSON.stringify(streams);
+    const { streams, damaged } = await ask("/v1/streams", signal);
+    const now = JSON.stringify([streams, damaged]);
     if (now === shown) return;
+    const any = streams.length + damaged.length > 0;
+    words.textContent = any ? "" : "There is no stream yet; POST /v1/streams makes one.";
+    broken.replaceChildren(...damagedPart(damaged));
     const focused = document.activeElement?.closest(".cards a")?.getAttribute("href");
     const cards = streams.map(card);
     list.replaceChildren(...cards.map(({ element }) => element));
