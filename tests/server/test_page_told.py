@@ -260,3 +260,56 @@ def test_what_the_reader_wanted_is_not_said_to_be_tried_again(browser: Browser, 
     seen.tab.get_by_role("dialog").get_by_role("button", name="Adapt").click()
     expect(seen.tab.locator("#notice")).to_have_text("The service does not answer.")
     close_after_outage(seen)
+
+
+def test_damaged_streams_are_named_and_are_not_nothing(browser: Browser, told: Told) -> None:
+    told.damaged = ["broken", "torn"]
+    seen = visit(browser, told.url)
+    part = seen.tab.locator(".damaged")
+    expect(part).to_contain_text("2 streams are damaged")
+    expect(part).to_contain_text("The log of the service says why")
+    expect(part.get_by_role("listitem")).to_have_text(["broken", "torn"])
+    expect(seen.tab.locator(".card")).to_have_count(1)
+    told.streams, told.damaged = {}, ["broken"]
+    seen.tab.reload()
+    expect(part).to_contain_text("1 stream is damaged")
+    expect(seen.tab.get_by_text("There is no stream yet")).to_be_hidden()
+    told.damaged = []
+    seen.tab.reload()
+    expect(seen.tab.get_by_text("There is no stream yet")).to_be_visible()
+    expect(part).to_be_hidden()
+    seen.close()
+
+
+def test_the_page_of_a_damaged_stream_says_that_it_cannot_be_opened(
+    browser: Browser, told: Told
+) -> None:
+    told.answers["/v1/streams/broken"] = Problem("stream-damaged", "the log says why; restore it")
+    seen = visit(browser, f"{told.url}/#/streams/broken", 503)
+    said = "The stream cannot be opened: the log says why; restore it."
+    expect(seen.tab.locator("#notice")).to_contain_text(said)
+    told.answers["/v1/streams/broken"] = status("broken")
+    told.streams["broken"] = status("broken")
+    expect(seen.state()).to_have_text("live")
+    seen.close()
+
+
+def test_what_is_announced_twice_is_read_twice(browser: Browser, told: Told) -> None:
+    seen = watch(browser, told)
+    places = seen.tab.locator("#announcement [role=status]")
+    expect(places).to_have_text(["", ""])
+    heard = """() => {
+        window.heard = [];
+        new MutationObserver((changes) => changes.forEach(({ target, addedNodes }) => {
+            if (target.matches("[role=status]")) {
+                window.heard.push(...[...addedNodes].map((node) => node.textContent));
+            }
+        })).observe(document.getElementById("announcement"), { childList: true, subtree: true });
+    }"""
+    seen.tab.evaluate(heard)
+    for number in (1, 2):
+        told.tell("DriftFound", {**event(number), "row": 7})
+    expect(seen.tab.locator(".events-list li")).to_have_count(2)
+    assert seen.tab.evaluate("window.heard") == ["clicks, row 7: drift found"] * 2
+    assert sorted(places.all_text_contents()) == ["", "clicks, row 7: drift found"]
+    seen.close()

@@ -29,5 +29,11 @@ export const forgetProblems = () => {
   show();
 };
 
-/** Tells a screen reader, when it is free. */
-export const announce = (text) => { say(at("announcement"), text); };
+/** Tells a screen reader, when it is free; by turns in two places, so that what is said twice is
+ *  also read twice. */
+export const announce = (text) => {
+  const [first, second] = at("announcement").children;
+  const [next, last] = first.textContent ? [second, first] : [first, second];
+  next.textContent = text;
+  last.textContent = "";
+};
