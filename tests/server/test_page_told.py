@@ -313,3 +313,78 @@ def test_what_is_announced_twice_is_read_twice(browser: Browser, told: Told) -> 
     assert seen.tab.evaluate("window.heard") == ["clicks, row 7: drift found"] * 2
     assert sorted(places.all_text_contents()) == ["", "clicks, row 7: drift found"]
     seen.close()
+
+
+_KEPT = "/v1/streams/clicks/models"
+
+
+def test_the_focus_stays_on_a_button_of_the_models_while_they_change(
+    browser: Browser, told: Told
+) -> None:
+    seen = watch(browser, told)
+    use = seen.tab.get_by_role("button", name="Use model 1")
+    use.focus()
+    told.answers[_KEPT] = models(1, 2, 3, in_use=2)
+    told.tell("ModelTrained", event(1, "ModelTrained", "trained"))
+    expect(seen.tab.locator(".models tbody tr")).to_have_count(3)
+    expect(use).to_be_focused()
+    use.press("Enter")
+    dialog = seen.tab.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    told.answers[_KEPT] = models(1, 2, 3, 4, in_use=2)
+    told.tell("ModelTrained", event(2, "ModelTrained", "trained"))
+    expect(seen.tab.locator(".models tbody tr")).to_have_count(4)
+    seen.tab.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(use).to_be_focused()
+    seen.close()
+
+
+def test_models_that_stay_as_they_are_are_not_drawn_again(browser: Browser, told: Told) -> None:
+    seen = watch(browser, told)
+    table = seen.tab.locator(".models table")
+    table.evaluate("table => { window.before = table; }")
+    told.answers["/v1/streams/clicks/segments"] = Problem("internal", "a mark that it was asked")
+    seen.refusals += (500,)
+    told.tell("SegmentSealed", event(1, "SegmentSealed", "sealed"))
+    expect(seen.tab.locator("#notice")).to_be_visible()
+    del told.answers["/v1/streams/clicks/segments"]
+    expect(seen.tab.locator("#notice")).to_be_hidden()
+    assert table.evaluate("table => table === window.before")
+    seen.close()
+
+
+def test_the_focus_goes_to_the_models_when_the_one_that_had_it_is_in_use(
+    browser: Browser, told: Told
+) -> None:
+    told.answers[f"{_KEPT}/1/promote"] = {"model": 1}
+    seen = watch(browser, told)
+    seen.tab.get_by_role("button", name="Use model 1").press("Enter")
+    told.answers[_KEPT] = models(1, 2, in_use=1)
+    seen.tab.get_by_role("dialog").get_by_role("button", name="Use it").press("Enter")
+    expect(seen.tab.locator(".models tr.used th")).to_contain_text("1")
+    expect(seen.tab.get_by_role("group", name="Models")).to_be_focused()
+    seen.close()
+
+
+def test_rolling_back_is_to_the_next_older_model_and_needs_one(
+    browser: Browser, told: Told
+) -> None:
+    told.answers[_KEPT] = models(1, 2, 5, in_use=5)
+    seen = watch(browser, told)
+    button = seen.tab.get_by_role("button", name="Roll back", exact=True)
+    button.click()
+    dialog = seen.tab.get_by_role("dialog")
+    expect(dialog).to_contain_text("next older model that is kept, model 2, answers from now on")
+    told.answers[f"{_KEPT}/rollback"] = {"model": 2}
+    told.answers[_KEPT] = models(2, 5, in_use=2)  # newer ones are none to roll back to
+    dialog.get_by_role("button", name="Roll back").click()
+    expect(button).to_be_disabled()
+    expect(button).to_be_focused()
+    seen.tab.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    told.answers[_KEPT] = models(in_use=None)
+    seen.tab.reload()
+    expect(seen.tab.get_by_text("There is no model yet.")).to_be_visible()
+    expect(button).to_be_disabled()
+    seen.close()

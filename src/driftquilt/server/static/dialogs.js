@@ -2,6 +2,7 @@
 
 import { ask, streamPath } from "./api.js";
 import { at, make, pairs } from "./elements.js";
+import { isDialogOpen, openDialog } from "./focus.js";
 import { count, decimals, duration } from "./words.js";
 
 /** Whether the reader agrees; `action` is the word on the button that does it. */
@@ -13,8 +14,7 @@ export const confirmed = (title, text, action) => new Promise((resolve) => {
   dialog.returnValue = "no";
   at("confirmation-yes").onclick = () => dialog.close("yes");
   at("confirmation-no").onclick = () => dialog.close("no");
-  dialog.onclose = () => resolve(dialog.returnValue === "yes");
-  dialog.showModal();
+  openDialog(dialog, (value) => resolve(value === "yes"));
 });
 
 /** A selection in words: what it was, then a line for each past segment. */
@@ -35,11 +35,11 @@ export const explained = (selection) => {
 /** Opens the explanation of a selection; a problem is the caller's. */
 export const openExplanation = async (name, number, signal) => {
   const selection = await ask(streamPath(name, "selections", number), signal);
-  if (at("explanation").open) return;
+  if (isDialogOpen()) return;
   at("explanation-title").textContent = `Selection at row ${count(selection.row)}`;
   at("explanation-body").replaceChildren(...explained(selection));
   at("explanation-close").onclick = () => at("explanation").close();
-  at("explanation").showModal();
+  openDialog(at("explanation"));
 };
 
 export const closeDialogs = () => {

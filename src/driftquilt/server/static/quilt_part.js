@@ -1,6 +1,7 @@
 // The quilt's part of the page: the picture, what its colours mean, and what they are to show.
 
 import { draw, make, whenResized } from "./elements.js";
+import { focusedIn, giveFocus } from "./focus.js";
 import { rove } from "./grid.js";
 import { drawQuilt } from "./quilt.js";
 import { counted } from "./words.js";
@@ -24,11 +25,13 @@ const place = (cell) => ({
 const cellAt = (picture, { selection, column }) =>
   picture.querySelector(`[data-selection="${selection}"] [tabindex][aria-colindex="${column}"]`);
 
+const focusStop = (picture) => giveFocus(picture.querySelector('[tabindex="0"]'));
+
 /** The part, with `show({selections, segments, inUse})`. */
 export const quiltPart = (onOpen, signal) => {
   const note = make("p", { class: "note" });
   const scroll = make("div", { class: "scroll quilt-place" });
-  const all = make("button", { type: "button", hidden: true, onclick: () => { isWhole = true; redraw(); } });
+  const all = make("button", { type: "button", hidden: true, onclick: () => showAll() });
   const by = (value) => () => whole.classList.toggle("far", value === "far");
   const whole = make("div", { class: "patches", hidden: true },
     make("fieldset", { class: "switch" }, make("legend", {}, "Colour patches by"),
@@ -44,15 +47,20 @@ export const quiltPart = (onOpen, signal) => {
   const redraw = () => {
     if (!shown?.selections.length) return;
     const old = scroll.querySelector("svg");
-    const stop = old?.querySelector('[tabindex="0"]');
-    const hadFocus = old?.contains(document.activeElement) ?? false;
+    const held = old && focusedIn(old);
     const selections = isWhole ? shown.selections : shown.selections.slice(-MOST_ROWS);
     const picture = drawQuilt({ ...shown, selections }, scroll.clientWidth, onOpen);
-    const same = hadFocus && stop ? cellAt(picture, place(stop)) : null;
+    const same = held && cellAt(picture, place(held));
     scroll.replaceChildren(picture);
-    if (same) { rove(picture, same); same.focus({ preventScroll: true }); }
+    if (same) rove(picture, same);
+    if (held) focusStop(picture);
     all.hidden = selections.length === shown.selections.length;
     all.textContent = `Show all ${counted(shown.selections.length, "selection")}`;
+  };
+  const showAll = () => {
+    isWhole = true;
+    redraw();
+    focusStop(scroll); // the button is gone
   };
   whenResized(scroll, redraw, signal);
 

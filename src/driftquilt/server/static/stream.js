@@ -98,10 +98,10 @@ const refreshersOf = (name, parts, app, signal) => {
   return {
     accuracy: make(async () => parts.accuracy.show(await get("accuracy"))),
     selections: make(async () => {
-      const [{ selections }, { segments }, { models, in_use: inUse }] = await Promise.all(
+      const [{ selections }, { segments }, kept] = await Promise.all(
         [get("selections"), get("segments"), get("models")]);
-      parts.quilt.show({ selections, segments, inUse });
-      parts.models.show(models);
+      parts.quilt.show({ selections, segments, inUse: kept.in_use });
+      parts.models.show(kept);
       await parts.last.show(selections);
     }),
   };
