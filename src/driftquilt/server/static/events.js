@@ -2,10 +2,11 @@
 
 import { ask, streamPath } from "./api.js";
 import { make, scroller } from "./elements.js";
+import { giveFocus } from "./focus.js";
 import { count } from "./words.js";
 
 const PAGE = 50;
-const MOST = 500; // on the page; the service keeps more
+const KEPT = 1_000; // by the service, with gaps between their numbers; the page shows as many
 const KINDS = {
   DriftFound: "of-drift",
   TrainingFailed: "of-failure",
@@ -36,26 +37,36 @@ export const eventList = (name, onExplain, signal, tried) => {
   const list = make("ol", { class: "events-list", reversed: true });
   const none = make("p", { class: "note" }, "Nothing has happened yet.");
   const more = make("button", { type: "button", hidden: true }, "Earlier events");
-  let first = 0;
+  const place = scroller("tall", "Events", list);
 
-  const showEarlier = async (before) => {
-    const after = Math.max(before - PAGE - 1, 0);
-    const path = `${streamPath(name, "events")}?after=${after}&limit=${PAGE}`;
-    const { events } = await ask(path, signal);
-    const wanted = events.filter(({ number }) => number < before);
-    list.append(...wanted.reverse().map((event) => item(event, onExplain)));
-    first = after + 1;
-    more.hidden = after === 0;
+  const get = async (after, limit) =>
+    (await ask(`${streamPath(name, "events")}?after=${after}&limit=${limit}`, signal)).events;
+  const first = () => Number(list.lastElementChild?.dataset.number ?? Infinity);
+  const append = (events) => {
+    list.append(...events.reverse().map((event) => item(event, onExplain)));
     none.hidden = list.childElementCount > 0;
   };
-  more.addEventListener("click", () => tried(() => showEarlier(first)));
+
+  const load = async (last) => {
+    const after = Math.max(last - PAGE, 0);
+    const [events, oldest] = await Promise.all([get(after, PAGE), after ? get(0, 1) : []]);
+    append(events.filter(({ number }) => number <= last));
+    more.hidden = !oldest.some(({ number }) => number < first());
+  };
+  const showEarlier = async () => {
+    const kept = await get(0, KEPT);
+    const earlier = kept.filter(({ number }) => number < first());
+    append(earlier.slice(-PAGE));
+    more.hidden = earlier.length <= PAGE;
+    if (more.hidden) giveFocus(place);
+  };
+  more.addEventListener("click", () => tried(showEarlier));
 
   const add = (event) => {
     if (list.querySelector(`[data-number="${Number(event.number)}"]`)) return;
     none.hidden = true;
     list.prepend(item(event, onExplain));
-    while (list.childElementCount > MOST) list.lastElementChild.remove();
+    for (; list.childElementCount > KEPT; more.hidden = false) list.lastElementChild.remove();
   };
-  const elements = [none, scroller("tall", "Events", list), more];
-  return { elements, add, load: (last) => showEarlier(last + 1) };
+  return { elements: [none, place, more], add, load };
 };
