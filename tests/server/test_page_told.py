@@ -388,3 +388,79 @@ def test_rolling_back_is_to_the_next_older_model_and_needs_one(
     expect(seen.tab.get_by_text("There is no model yet.")).to_be_visible()
     expect(button).to_be_disabled()
     seen.close()
+
+
+def numbers(seen: Visit) -> list[int]:
+    """Of the events on the page, from above."""
+    found: list[int] = seen.tab.evaluate(
+        "[...document.querySelectorAll('.events-list li')].map((e) => Number(e.dataset.number))"
+    )
+    return found
+
+
+def test_earlier_events_are_shown_while_the_service_has_some(browser: Browser, told: Told) -> None:
+    kept = [3, 7, *range(5_000, 5_100)]  # many of columns are forgotten, so numbers have gaps
+    told.events = [event(number) for number in kept]
+    told.streams["clicks"]["last_event"] = kept[-1]
+    seen = watch(browser, told)
+    items, more = seen.tab.locator(".events-list li"), seen.tab.get_by_text("Earlier events")
+    expect(items).to_have_count(50)
+    more.click()
+    expect(items).to_have_count(100)
+    more.click()
+    expect(items).to_have_count(102)
+    assert numbers(seen) == kept[::-1]
+    expect(more).to_be_hidden()
+    expect(seen.tab.get_by_role("group", name="Events")).to_be_focused()
+    seen.close()
+
+
+def test_no_earlier_events_are_offered_when_the_service_has_forgotten_them(
+    browser: Browser, told: Told
+) -> None:
+    told.events = [event(number) for number in range(2_000, 2_050)]
+    told.streams["clicks"]["last_event"] = 2_049
+    seen = watch(browser, told)
+    expect(seen.tab.locator(".events-list li")).to_have_count(50)
+    expect(seen.tab.get_by_text("Earlier events")).to_be_hidden()
+    seen.close()
+
+
+def test_events_that_gave_way_to_new_ones_are_earlier_events(browser: Browser, told: Told) -> None:
+    told.events = [event(number) for number in range(1, 51)]
+    told.streams["clicks"]["last_event"] = 50
+    seen = watch(browser, told)
+    items = seen.tab.locator(".events-list li")
+    expect(items).to_have_count(50)
+    new = [event(number, "SegmentSealed", "sealed") for number in range(51, 1_021)]
+    for one in new:
+        told.tell("SegmentSealed", one)
+    expect(items.first).to_have_attribute("data-number", "1020")
+    assert numbers(seen) == list(range(1_020, 20, -1))
+    told.events += new
+    seen.tab.get_by_text("Earlier events").click()
+    expect(items).to_have_count(1_020)
+    assert numbers(seen) == list(range(1_020, 0, -1))
+    expect(seen.tab.get_by_text("Earlier events")).to_be_hidden()
+    seen.close()
+
+
+def test_a_failure_is_told_as_it_comes_and_goes(browser: Browser, told: Told) -> None:
+    seen = watch(browser, told)
+    failure = seen.tab.locator("main .failure")
+    expect(failure).to_be_hidden()
+    why = "StoreError: the log of the service says more"
+    told.tell("status", status(failure=why))
+    expect(failure).to_be_visible()
+    expect(failure).to_have_attribute("role", "alert")
+    expect(failure).to_contain_text("cannot learn at the moment")
+    expect(failure).to_contain_text(f"{why}.")
+    told.tell("status", status(failure=None))
+    expect(failure).to_be_hidden()
+    expect(seen.tab.locator("#announcement")).to_have_text("clicks learns again")
+    told.streams["clicks"] = status(failure=why)
+    seen.tab.get_by_role("link", name="All streams").click()
+    expect(seen.tab.locator(".card")).to_contain_text("cannot learn")
+    seen.tab.get_by_role("link", name="clicks").click()
+    expect(failure).to_contain_text(why)
+    seen.close()

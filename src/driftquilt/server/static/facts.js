@@ -1,7 +1,8 @@
 // What a stream is now, in tiles and words; fed again with every status.
 
 import { make, pairs, say } from "./elements.js";
-import { count, counted, decimals, duration, time } from "./words.js";
+import { announce } from "./notices.js";
+import { count, counted, decimals, duration, sentence, time } from "./words.js";
 
 const MOST_COLUMNS = 50;
 
@@ -38,16 +39,26 @@ const lead = (stream) => {
     + delayWords(stream);
 };
 
+const failureWords = (why) => (why === null ? [] : [
+  make("h2", {}, "This stream cannot learn at the moment"),
+  make("p", {}, `${sentence(why)} Predictions go on; learning is tried again with the next rows.`)]);
+
 /** The sentence under the name, and the failure if there is one. */
 export const leadAndFailure = () => {
   const words = make("p", { class: "lead" });
-  const failure = make("p", { class: "failure", role: "alert", hidden: true });
+  const failure = make("div", { class: "failure", role: "alert" });
+  let why = null;
+  const showFailure = (stream) => {
+    if (stream.failure === why) return;
+    why = stream.failure;
+    failure.replaceChildren(...failureWords(why));
+    if (why === null) announce(`${stream.name} learns again`);
+  };
   const show = (stream) => {
     say(words, lead(stream));
-    say(failure, stream.failure ?? "");
-    failure.hidden = stream.failure === null;
+    showFailure(stream);
   };
-  return { elements: [words, failure], show };
+  return { elements: [failure, words], show };
 };
 
 const plain = (value) => {

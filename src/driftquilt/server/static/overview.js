@@ -5,24 +5,27 @@ import { make, pairs } from "./elements.js";
 import { drawSparkline } from "./lines.js";
 import { paced } from "./live.js";
 import { trainingWords } from "./facts.js";
-import { count, counted, decimals, duration } from "./words.js";
+import { count, counted, decimals, duration, sentence } from "./words.js";
 
 const WAIT = 5_000;
 const AT_ONCE = 4; // questions for lines of accuracy
+
+const badgeKind = ({ failure, training }) =>
+  (failure !== null ? "badge bad" : training ? "badge busy" : "badge");
 
 const card = (stream) => {
   const delay = stream.label_delay?.n ? duration(stream.label_delay.median) : "–";
   const spark = make("div", { class: "spark-place" });
   const element = make("li", { class: stream.failure === null ? "card" : "card failed" },
     make("h2", {}, make("a", { href: `#/streams/${stream.name}` }, stream.name)),
-    make("p", { class: "state" }, make("span", { class: stream.training ? "badge busy" : "badge" },
-      stream.failure === null ? trainingWords(stream) : "failed")),
+    make("p", { class: "state" }, make("span", { class: badgeKind(stream) },
+      stream.failure === null ? trainingWords(stream) : "cannot learn")),
     make("div", { class: "accuracy-now" },
       make("p", {}, make("strong", {}, decimals(stream.recent_accuracy)), " recent accuracy"), spark),
     pairs("card-facts", [
       ["rows", count(stream.n_rows)], ["drifts", count(stream.n_drifts)],
       ["model", stream.model === null ? "none yet" : String(stream.model)], ["label delay", delay]]),
-    stream.failure === null ? null : make("p", { class: "failure" }, stream.failure));
+    stream.failure === null ? null : make("p", { class: "failure" }, sentence(stream.failure)));
   return { element, spark };
 };
 
