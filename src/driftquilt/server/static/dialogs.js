@@ -40,6 +40,7 @@ export const openExplanation = async (name, number, signal) => {
   at("explanation-body").replaceChildren(...explained(selection));
   at("explanation-close").onclick = () => at("explanation").close();
   openDialog(at("explanation"));
+  at("explanation-body").scrollTop = 0;
 };
 
 export const closeDialogs = () => {

@@ -74,7 +74,7 @@ const wakePointer = (picture, points, { down, x, y }) => {
     dot.setAttribute("cx", x(row));
     dot.setAttribute("cy", y(value));
     dot.setAttribute("visibility", "visible");
-    showTip(dot.getBoundingClientRect(), `Row ${count(row)}`, [["accuracy", decimals(value)]]);
+    showTip(dot, `Row ${count(row)}`, [["accuracy", decimals(value)]]);
   });
   picture.addEventListener("pointerleave", () => {
     dot.setAttribute("visibility", "hidden");

@@ -110,12 +110,12 @@ const tell = (cell, { selections, segments }) => {
   const selection = selections.find((one) => one.number === number);
   const patch = selection.patches.find((one) => one.segment === Number(cell.dataset.segment));
   if (!patch) {
-    return showTip(cell.getBoundingClientRect(), `At row ${count(selection.row)}`, [
+    return showTip(cell, `At row ${count(selection.row)}`, [
       ["current rows", count(selection.n_current)], ["model", selection.model ?? "refused"],
       ["validation loss", decimals(selection.validation_loss)]]);
   }
   const segment = segments.find((one) => one.number === patch.segment);
-  return showTip(cell.getBoundingClientRect(), `Segment ${patch.segment}`, [
+  return showTip(cell, `Segment ${patch.segment}`, [
     ...(segment ? [["rows", `${count(segment.n_rows)} from ${count(segment.first_row)}`]] : []),
     ["epochs used", patch.kept ? percent(patch.share) : "dropped"],
     ["disparity", decimals(patch.disparity)], ["gain", signed(patch.gain)]]);
