@@ -66,10 +66,11 @@ class Told:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                told.answer(self)
+                with suppress(OSError):  # whoever asked has left
+                    told.answer(self)
 
             def do_POST(self) -> None:
-                told.answer(self)
+                self.do_GET()
 
             def log_message(self, format: str, *given: Any) -> None:  # noqa: A002
                 pass
@@ -136,10 +137,8 @@ class Told:
         request.send_response(200)
         request.send_header("Content-Type", "text/event-stream")
         request.end_headers()
-        with suppress(OSError):  # whoever listened has left
-            while (message := mine.get()) is not None:
-                request.wfile.write(message)
-                request.wfile.flush()
+        while (message := mine.get()) is not None:
+            request.wfile.write(message)
 
 
 _NOTHING: dict[str, dict[str, Any]] = {

@@ -4,7 +4,7 @@ import { make, pairs, say } from "./elements.js";
 import { announce } from "./notices.js";
 import { count, counted, decimals, duration, sentence, time } from "./words.js";
 
-const MOST_COLUMNS = 50;
+const MOST_NAMES = 50; // of columns, of classes
 
 const delayWords = ({ label_delay: delay }) => (delay?.n
   ? `Labels come after ${duration(delay.median)}, 9 of 10 within ${duration(delay.p90)}.`
@@ -71,21 +71,25 @@ const flat = (values, prefix = "") => Object.entries(values ?? {}).flatMap(([nam
   (value !== null && typeof value === "object" && !Array.isArray(value)
     ? flat(value, `${prefix}${name}.`) : [[`${prefix}${name}`, plain(value)]]));
 
-const columnsOf = (columns) => {
-  const all = Object.entries(columns);
-  const more = all.length - MOST_COLUMNS;
-  return pairs("facts", [
-    ...all.slice(0, MOST_COLUMNS), ...(more > 0 ? [["and", `${count(more)} more`]] : [])]);
+// What `draw` makes of the first of all, and a word on the others.
+const someOf = (all, draw) => {
+  const more = all.length - MOST_NAMES;
+  if (!all.length) return [make("p", { class: "note" }, "None so far.")];
+  return [draw(all.slice(0, MOST_NAMES)),
+    more > 0 ? make("p", { class: "note" }, `and ${count(more)} more`) : null];
 };
+
+const namesOf = (classes) =>
+  make("ul", { class: "names" }, classes.map((label) => make("li", {}, plain(label))));
 
 /** Detector, guard, settings, classes and columns, as a part of the page shows them. */
 export const setup = (stream) => {
-  const part = (title, content) => make("div", {}, make("h3", {}, title), content);
+  const part = (title, content) => make("div", {}, make("h3", {}, title), ...content);
   return [
-    part("Detector", pairs("facts", flat(stream.detector))),
-    part("Guard", pairs("facts", flat(stream.guard))),
-    part("Settings", pairs("facts", [...flat(stream.settings), ["created", time(stream.created)]])),
-    part("Classes", make("ul", { class: "names" }, stream.classes.map((label) => make("li", {}, plain(label))))),
-    part("Columns", columnsOf(stream.columns)),
+    part("Detector", [pairs("facts", flat(stream.detector))]),
+    part("Guard", [pairs("facts", flat(stream.guard))]),
+    part("Settings", [pairs("facts", [...flat(stream.settings), ["created", time(stream.created)]])]),
+    part("Classes", someOf(stream.classes, namesOf)),
+    part("Columns", someOf(Object.entries(stream.columns), (some) => pairs("facts", some))),
   ];
 };

@@ -65,7 +65,7 @@ const partsOf = (name, app, signal) => {
     accuracy: accuracyPart(signal),
     last: lastSelectionPart(name, signal),
     events: eventList(name, explain, signal, tried),
-    setup: make("div", { class: "setup-parts" }),
+    setup: scroller("setup-parts tall", "How it is set up"),
   };
 };
 
