@@ -51,6 +51,10 @@ def models(*versions: int, in_use: int | None) -> dict[str, Any]:
     return {"in_use": in_use, "models": told}
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 100  # a view asks for many things at once
+
+
 class Told:
     """A service on a free port; `away`, it hangs up on whoever asks."""
 
@@ -75,7 +79,7 @@ class Told:
             def log_message(self, format: str, *given: Any) -> None:  # noqa: A002
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
