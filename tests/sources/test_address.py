@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import traceback
+from typing import Any
 
 import pytest
 
@@ -72,6 +74,11 @@ def test_a_password_is_in_no_repr(url: str) -> None:
         ("nats://hub/ROWS/rows?tls=1", "has tls='1'; it takes true or false"),
         ("nats://hub/ROWS/rows?ca=nowhere.pem", "has ca='nowhere.pem', which is no file"),
         ("kafka://[hub/rows", "this is no URL of a broker"),
+        ("kafka://hub..org/rows", "has a host that is no host:port"),
+        ("nats://hub:99999/ROWS/rows", "has the port 99999, which is not below 65536"),
+        ("nats://hub:0/ROWS/rows", "has the port 0"),
+        ("redis://a,b/0?stream=x", "names several hosts, and one is read"),
+        ("redis://hub/0?stream=orders#1", "write %40 for @, %23 for #"),
     ],
 )
 def test_a_url_that_cannot_be_used_is_told_with_an_example(url: str, said: str) -> None:
@@ -79,6 +86,21 @@ def test_a_url_that_cannot_be_used_is_told_with_an_example(url: str, said: str) 
         open_source(url.replace("://", f"://me:{PASSWORD}@", 1))
     assert said in str(refused.value)
     assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.parametrize("sign", ["\u2100", "[", "/", "?", "#"])
+@pytest.mark.parametrize("login", ["me:", "me:12"])
+def test_a_password_with_signs_that_a_url_cannot_hold_is_not_shown(sign: str, login: str) -> None:
+    url = f"redis://{login}{sign}{PASSWORD}@hub/0?stream=rows"
+    with pytest.raises(InputError, match="give") as refused:
+        open_source(url)
+    assert PASSWORD not in "".join(traceback.format_exception(refused.value))
+
+
+@pytest.mark.parametrize("url", [5, None, b"redis://hub/0?stream=rows"])
+def test_what_is_no_text_is_told(url: Any) -> None:
+    with pytest.raises(InputError, match=f"a broker is a {type(url).__name__}; give its URL"):
+        open_source(url)
 
 
 @pytest.mark.parametrize(

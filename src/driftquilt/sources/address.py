@@ -4,9 +4,11 @@
     redis://user:password@host:6379/0?stream=name
     nats://user:password@host:4222/stream/subject
 
-Options follow after `?`: `tls=true`, `ca=file` with the certificates to trust (which implies
-tls), and for Kafka `mechanism=SCRAM-SHA-256`. Without a user in the URL, `DRIFTQUILT_BROKER_USER`
-and `DRIFTQUILT_BROKER_PASSWORD` of the environment are taken.
+Kafka and NATS may have several hosts, with commas between them. Options follow after `?`:
+`tls=true`, `ca=file` with the certificates to trust (which implies tls), and for Kafka
+`mechanism=SCRAM-SHA-256`. Without a user in the URL, `DRIFTQUILT_BROKER_USER` and
+`DRIFTQUILT_BROKER_PASSWORD` of the environment are taken. Signs that mean something in a URL are
+written as percent codes: `%40` for @, `%2F` for /, `%23` for #.
 
 >>> read_address("nats://me:secret@hub/ORDERS/orders.new?tls=true")
 Address(scheme='nats', hosts=('hub:4222',), path=('ORDERS', 'orders.new'), \
@@ -19,6 +21,7 @@ kafka://host:9092/topic
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import ssl
@@ -38,6 +41,7 @@ _EXAMPLES = {
 _PORTS = {"kafka": 9092, "redis": 6379, "nats": 4222}
 _PARTS = {"kafka": ("topic",), "redis": ("database",), "nats": ("stream", "subject")}
 _OPTIONS = {"kafka": ("tls", "ca", "mechanism"), "redis": ("tls", "ca", "stream")}
+_END_OF_PORTS = 65536
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
 
 
@@ -64,23 +68,16 @@ class Address:
 
 def read_address(url: str) -> Address:
     """What a URL says; `InputError` with an example for one that cannot be used."""
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise InputError(f"this is no URL of a broker: {error}; give one of {_listed()}") from error
-    if parts.scheme not in _EXAMPLES:
-        raise InputError(
-            f"there is no source with the scheme {parts.scheme!r}; give one of {_listed()}"
-        )
+    parts = _split(url)
     userinfo, _, hosts = parts.netloc.rpartition("@")
     name, _, password = userinfo.partition(":")
     user, secret = unquote(name) or None, unquote(password) or None
     if not userinfo:
         user = os.environ.get("DRIFTQUILT_BROKER_USER")
         secret = os.environ.get("DRIFTQUILT_BROKER_PASSWORD")
-    read = [_host(parts.scheme, host) for host in hosts.split(",")]
     options = _options(parts)
-    return Address(parts.scheme, tuple(read), _path(parts, options), options, user, secret)
+    read = _hosts(parts.scheme, hosts)
+    return Address(parts.scheme, read, _path(parts, options), options, user, secret)
 
 
 def refuse_untrusted(name: str, said: str) -> None:
@@ -92,11 +89,57 @@ def refuse_untrusted(name: str, said: str) -> None:
         )
 
 
+def _split(url: str) -> SplitResult:
+    """The parts of a URL; what it says is not repeated, for its password may be anywhere."""
+    if not isinstance(url, str):
+        raise InputError(f"a broker is a {type(url).__name__}; give its URL, one of {_listed()}")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise InputError(
+            "this is no URL of a broker; write signs of a password that are neither letters nor "
+            f"digits as percent codes, and give one of {_listed()}"
+        ) from None
+    if parts.scheme not in _EXAMPLES:
+        raise InputError(
+            f"there is no source with the scheme {parts.scheme!r}; give one of {_listed()}"
+        )
+    if "@" in f"{parts.path}{parts.query}" or "#" in url:
+        raise _refusal(
+            parts.scheme, "has an @ behind its hosts, or a #; write %40 for @, %23 for #, %2F for /"
+        )
+    return parts
+
+
+def _hosts(scheme: str, text: str) -> tuple[str, ...]:
+    hosts = tuple(_host(scheme, host) for host in text.split(","))
+    if scheme == "redis" and len(hosts) > 1:
+        raise _refusal(scheme, "names several hosts, and one is read")
+    return hosts
+
+
 def _host(scheme: str, text: str) -> str:
     found = _HOST.fullmatch(text)
-    if found is None:
-        raise _refusal(scheme, "names no host" if not text else "has a host that is no host:port")
-    return f"{found[1]}:{found[2] or _PORTS[scheme]}"
+    if not text:
+        raise _refusal(scheme, "names no host")
+    if found is None or not _is_name(found[1]):
+        raise _refusal(scheme, "has a host that is no host:port")
+    port = int(found[2] or _PORTS[scheme])
+    if not 0 < port < _END_OF_PORTS:
+        raise _refusal(scheme, f"has the port {port}, which is not below {_END_OF_PORTS}")
+    return f"{found[1]}:{port}"
+
+
+def _is_name(host: str) -> bool:
+    """Whether a host can be looked up at all; clients answer others in ways of their own."""
+    try:
+        if host.startswith("["):
+            ipaddress.IPv6Address(host[1:-1])
+        else:
+            host.encode("idna")
+    except ValueError:
+        return False
+    return True
 
 
 def _options(parts: SplitResult) -> dict[str, str]:
