@@ -42,6 +42,8 @@ def test_the_three_shapes_are_told_apart() -> None:
         (b'{"row": {}, "label": 9223372036854775808}', "its label is 9223372036854775808"),
         (b'{"row": {}, "id": true}', "its id is True"),
         (b'{"row": {}, "id": null}', "its id is None"),
+        (b'{"row": {}, "id": "' + b"x" * 1001 + b'"}', "has 1001 signs; give at most 1000"),
+        (b'{"label": 1, "id": 1' + b"0" * 1000 + b"}", "has 1001 signs; give at most 1000"),
         (b"[" * 100_000, "it is nested without end"),
         (b" " * (2**20 + 1), "it has 1048577 bytes"),
     ],
@@ -50,6 +52,11 @@ def test_what_cannot_be_read_says_why(body: bytes, why: str) -> None:
     said = decode(body)
     assert isinstance(said, Unreadable)
     assert why in said.why
+
+
+@pytest.mark.parametrize("key", ["é" * 1000, 10**999])
+def test_a_long_id_is_read_up_to_its_bound(key: str | int) -> None:
+    assert decode(json.dumps({"id": key, "label": 1}).encode()) == LateLabel(key, 1)
 
 
 @given(st.binary() | st.recursive(st.none() | st.floats() | st.text(), st.lists).map(json.dumps))

@@ -7,8 +7,8 @@ A body is a JSON object in one of three shapes:
     {"id": "order 7", "label": "yes"}        `LateLabel`
 
 Values of a row are numbers within float32, strings, booleans or null; a label is a whole number,
-a boolean or a string; an id is a string or a whole number. Anything else is `Unreadable`, a value
-and no error: one bad message must not stop those behind it.
+a boolean or a string; an id is a string or a whole number, of at most 1,000 signs. Anything else
+is `Unreadable`, a value and no error: one bad message must not stop those behind it.
 
 >>> decode(b'{"row": {"age": 31, "city": null}, "label": true}')
 Labelled(row={'age': 31, 'city': None}, label=True)
@@ -30,6 +30,7 @@ __all__ = ["Arrival", "Asked", "Labelled", "LateLabel", "Unreadable", "decode"]
 
 MOST_BYTES = 2**20
 
+_LONGEST_ID = 1_000  # signs
 _SHAPES = '{"row": {...}, "label": ...}, {"row": {...}, "id": ...} or {"id": ..., "label": ...}'
 _LARGEST = float(np.finfo(np.float32).max)
 _INT64 = 2**63
@@ -157,6 +158,10 @@ def _label(label: Any) -> int | bool | str:
 
 
 def _id(key: Any) -> str | int:
+    if isinstance(key, str | int) and len(str(key)) > _LONGEST_ID:
+        raise _BadMessageError(
+            f"its id {reprlib.repr(key)} has {len(str(key))} signs; give at most {_LONGEST_ID}"
+        )
     if isinstance(key, str):
         return _text(key)
     if isinstance(key, int) and not isinstance(key, bool):
