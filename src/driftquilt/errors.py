@@ -8,6 +8,7 @@ A message says what was found, where, and what to do. The built-in bases (`Value
     ├── LearnerError       a learner that cannot do what Quilt asks of it
     ├── ModelFileError     a model file that is damaged or not ours
     ├── SourceError        a broker that will not give what was asked of it
+    │   └── NoteTooLargeError  one message that is larger than its broker takes
     ├── StoreError         a store that is damaged, in use, full, or not ours
     ├── ServiceError       what the service refused, or that it cannot be reached
     └── MissingExtraError  an optional dependency that is not installed
@@ -24,6 +25,7 @@ __all__ = [
     "LearnerError",
     "MissingExtraError",
     "ModelFileError",
+    "NoteTooLargeError",
     "ServiceError",
     "SourceError",
     "StoreError",
@@ -51,11 +53,19 @@ class SourceError(DriftquiltError, OSError):
 
 
 class NoteTooLargeError(SourceError):
-    """A note that a broker will never take, being larger than it allows; `note_id` is its id."""
+    """One message that is larger than its broker takes; `note_id` says which, others may go.
 
-    def __init__(self, message: str, note_id: str) -> None:
-        super().__init__(message)
+    >>> error = NoteTooLargeError("the answer is too large", note_id="answer 7")
+    >>> str(error), error.note_id
+    ('the answer is too large', 'answer 7')
+    """
+
+    def __init__(self, detail: str, *, note_id: str) -> None:
+        super().__init__(detail)
         self.note_id = note_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), note_id=self.note_id), self.args
 
 
 class StoreError(DriftquiltError, OSError):

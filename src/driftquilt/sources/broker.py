@@ -2,6 +2,7 @@
 
     read(after, most, wait)  the next messages after a position; [] if none came within `wait`
     publish(notes, wait)     True when the broker has confirmed all of them
+    close()                  let go of the connection
 
 Promises of every source:
 
@@ -11,7 +12,9 @@ Promises of every source:
 - A broker that is away is waited for: `read` gives [], `publish` False, `trouble` says why, and
   the next call tries again.
 - What waiting will not mend is a `SourceError`: an unknown topic, a refused password, a position
-  that the broker no longer has. Nothing is skipped in silence.
+  that the broker no longer has. Nothing is skipped in silence. A later call begins anew.
+- A note that the broker will never take, because of its size, is a `NoteTooLargeError` with the
+  id of the note. Whoever leaves it out can publish the others.
 - No message and no repr shows a password.
 
 A source knows nothing of rows; `messages` reads them.
@@ -30,10 +33,9 @@ Position: TypeAlias = Any  # JSON
 
 @dataclass(frozen=True)
 class Message:
-    """What a broker gave: the position after it, its key if it has one, its bytes."""
+    """What a broker gave: the position after it, and its bytes."""
 
     position: Position
-    key: str | None
     body: bytes
 
 
@@ -42,7 +44,7 @@ class Note:
     """What goes to a broker.
 
     The id tells two notes apart: where the broker looks at ids, a note that is published twice
-    appears once.
+    appears once. The key, if there is one, is the broker's own: Kafka places notes by it.
     """
 
     id: str
@@ -70,7 +72,9 @@ class Source(Protocol):
     def publish(self, notes: Sequence[Note], wait: float) -> bool:
         """Send notes to where the source reads; False if not all were confirmed in time.
 
-        Those may have arrived nevertheless: publish the same notes again.
+        Those may have arrived nevertheless, or arrive later: publish the same notes again, until
+        it is True. `NoteTooLargeError` for one that the broker will never take; of the others,
+        some may have been sent.
         """
 
     def close(self) -> None:

@@ -170,9 +170,7 @@ class KafkaSource:
                 self._expect_mending(given.error())
                 return []
             at = {**at, str(given.partition()): given.offset() + 1}
-            key = given.key()
-            text = None if key is None else key.decode(errors="replace")
-            messages.append(Message(at, text, given.value() or b""))
+            messages.append(Message(at, given.value() or b""))
         if messages:
             self._at, self._asked, self.trouble = at, at, None
         return messages

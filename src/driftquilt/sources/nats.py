@@ -178,7 +178,7 @@ class NatsSource:
         if gaps:
             self._expect_place(await self._state(), gaps[0], after)
         self._at, self._n_given = places[-1], numbers[-1]
-        return [Message(at, None, given.data) for at, given in zip(places[1:], found, strict=True)]
+        return [Message(at, given.data) for at, given in zip(places[1:], found, strict=True)]
 
     async def _state(self) -> StreamState:
         try:

@@ -1,9 +1,10 @@
 """Messages of a Redis stream (extra: redis).
 
-An entry has its message in the field `body`, and perhaps a `key`. A position is the id of an
-entry and its number since the stream began: `["1526919030474-55", 812]`. Redis does not say what
-it has trimmed, but it counts what was ever added; so entries that were trimmed before they were
-read are noticed: the last one read is gone, and more have gone than were read. That takes Redis 7.
+An entry has its message in the field `body`; what is published has its key beside it. A position
+is the id of an entry and its number since the stream began: `["1526919030474-55", 812]`. Redis
+does not say what it has trimmed, but it counts what was ever added; so entries that were trimmed
+before they were read are noticed: the last one read is gone, and more have gone than were read.
+That takes Redis 7.
 
 Publishing adds all notes in one transaction. Redis does not look at ids: what is published again
 after a lost answer may be there twice.
@@ -101,11 +102,7 @@ class RedisSource:
         self.trouble = None if info else f"there is no stream {self._stream!r} yet"
         entries: Any = read[0][1] if read else []
         return [
-            Message(
-                [entry.decode(), n_before + number],
-                _text(fields.get(b"key")),
-                fields.get(b"body", b""),
-            )
+            Message([entry.decode(), n_before + number], fields.get(b"body", b""))
             for number, (entry, fields) in enumerate(entries, start=1)
         ]
 
@@ -155,10 +152,6 @@ class RedisSource:
 def _number(entry: str) -> tuple[int, int]:
     time_part, _, turn = entry.partition("-")
     return int(time_part), int(turn)
-
-
-def _text(key: bytes | None) -> str | None:
-    return None if key is None else key.decode(errors="replace")
 
 
 def _kind(error: Exception) -> str:
