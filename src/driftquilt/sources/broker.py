@@ -26,9 +26,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-__all__ = ["Message", "Note", "Position", "Source"]
+__all__ = ["AT_ONCE", "Message", "Note", "Portion", "Position", "Source"]
 
 Position: TypeAlias = Any  # JSON
+
+AT_ONCE = 16 * 2**20  # bytes that a source takes from its broker at a time, about
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,36 @@ class Note:
     id: str
     key: str | None
     body: bytes
+
+
+class Portion:
+    """How many messages to ask for at once, where a broker counts messages and not their bytes.
+
+    Few at first, then twice as many each time, and fewer when they are large.
+
+    >>> portion = Portion()
+    >>> portion.of(500)
+    16
+    >>> portion.learn([b"small"])
+    >>> portion.of(500)
+    32
+    >>> portion.learn([b"large" * 1_000_000])
+    >>> portion.of(500)
+    3
+    """
+
+    def __init__(self) -> None:
+        self._n_messages = 16
+
+    def of(self, most: int) -> int:
+        """So many, and at most `most`."""
+        return min(most, self._n_messages)
+
+    def learn(self, bodies: Sequence[bytes]) -> None:
+        """Look at how large those were that came."""
+        if bodies:
+            fitting = AT_ONCE // max(1, *map(len, bodies))
+            self._n_messages = max(1, min(2 * self._n_messages, fitting))
 
 
 class Source(Protocol):

@@ -3,8 +3,9 @@
 An entry has its message in the field `body`; what is published has its key beside it. A position
 is the id of an entry and its number since the stream began: `["1526919030474-55", 812]`. Redis
 does not say what it has trimmed, but it counts what was ever added; so entries that were trimmed
-before they were read are noticed: the last one read is gone, and more have gone than were read.
-That takes Redis 7.
+before they were read are noticed: the last one read is gone, and more have gone than were read. If
+fewer have gone than were read, or were ever added, it is not the stream that was read: that one
+was lost, and made anew. All this takes Redis 7.
 
 Publishing adds all notes in one transaction. Redis does not look at ids: what is published again
 after a lost answer may be there twice.
@@ -19,7 +20,7 @@ from typing import Any
 
 from driftquilt.errors import MissingExtraError, SourceError
 from driftquilt.sources.address import Address, refuse_untrusted
-from driftquilt.sources.broker import Message, Note, Position
+from driftquilt.sources.broker import Message, Note, Portion, Position
 
 try:
     import redis
@@ -33,6 +34,7 @@ __all__ = ["RedisSource"]
 _TIMEOUT = 10.0  # seconds for an answer, on top of what a read waits for
 _LONGEST = 5.0  # seconds to wait at a time
 _FIRST = "0-0"
+_ANEW = "the stream was lost since, and made anew"
 
 
 class RedisSource:
@@ -42,6 +44,7 @@ class RedisSource:
         self._stream, database = address.options["stream"], address.path[0]
         self.name = f"redis:{database}/{self._stream}"
         self.trouble: str | None = None
+        self._portion = Portion()
         host, _, port = address.hosts[0].rpartition(":")
         tls: dict[str, Any] = {"ssl_ca_certs": address.options.get("ca")} if address.tls else {}
         self._client = redis.Redis(
@@ -65,11 +68,12 @@ class RedisSource:
         last, n_before = (_FIRST, None) if after is None else after
         end = time.monotonic() + wait
         with self._waiting(end):
-            found = self._after(last, n_before, most)
+            found = self._after(last, n_before, self._portion.of(most))
             left = min(end - time.monotonic(), _LONGEST)
-            if not found and left > 0 and self.trouble is None:
+            if not found and left > 0:
                 self._client.xread({self._stream: last}, count=1, block=max(1, int(left * 1000)))
-                found = self._after(last, n_before, most)
+                found = self._after(last, n_before, self._portion.of(most))
+            self._portion.learn([message.body for message in found])
             return found
         return []
 
@@ -116,13 +120,11 @@ class RedisSource:
             raise self._gone(last, "the stream is not there any more")
         if "entries-added" not in info:
             raise SourceError(f"{self.name}: this Redis is older than 7; use a newer one")
-        n_gone: int = info["entries-added"] - info["length"]
         if n_before is None:
-            return n_gone
-        if _number(info["last-generated-id"].decode()) < _number(last):
-            raise self._gone(last, "the stream ends before it, as after a loss of data")
-        if not still_there and n_gone > n_before:
-            raise self._gone(last, f"{n_gone - n_before} entries behind it have been trimmed")
+            return int(info["entries-added"] - info["length"])
+        why = _loss(info, last, n_before, still_there=still_there)
+        if why is not None:
+            raise self._gone(last, why)
         return n_before
 
     def _gone(self, last: str, why: str) -> SourceError:
@@ -145,12 +147,34 @@ class RedisSource:
             refuse_untrusted(self.name, str(error))
             self.trouble = f"the broker is away: {error}"
             time.sleep(max(0.0, end - time.monotonic()))
-        except redis.ResponseError as error:
+        except redis.InvalidResponse as error:
+            raise SourceError(f"{self.name}: what answers there is no Redis: {error}") from error
+        except redis.RedisError as error:
             raise SourceError(f"{self.name}: the broker answers {error}") from error
 
 
-def _number(entry: str) -> tuple[int, int]:
-    time_part, _, turn = entry.partition("-")
+def _loss(info: Any, last: str, n_before: int, *, still_there: bool) -> str | None:
+    """Why entries behind the last one read are missing; None if they are all there."""
+    at = _number(last)
+    n_gone = info["entries-added"] - info["length"]
+    if _number(info["last-generated-id"]) < at:
+        return "the stream ends before it, as after a loss of data"
+    if info["entries-added"] < n_before:
+        return _ANEW
+    if still_there:
+        return None
+    if n_gone > n_before:
+        return f"{n_gone - n_before} entries behind it have been trimmed"
+    first = info["first-entry"]
+    if first is None or _number(first[0]) > at:
+        is_same = n_gone == n_before  # all that were read are gone, and no more
+    else:
+        is_same = _number(info["max-deleted-entry-id"]) >= at  # it was deleted by itself
+    return None if is_same else _ANEW
+
+
+def _number(entry: str | bytes) -> tuple[int, int]:
+    time_part, _, turn = (entry if isinstance(entry, str) else entry.decode()).partition("-")
     return int(time_part), int(turn)
 
 
