@@ -172,7 +172,11 @@ class NatsBroker(Server):
         if tls is not None:
             self._login["tls"] = ssl.create_default_context(cafile=tls.cert)
         super().__init__([server("nats-server"), "-c", str(config)], port)
-        self._do(lambda jetstream: jetstream.add_stream(StreamConfig("ROWS", subjects=["rows"])))
+        self.add_stream("ROWS", ["rows"])
+
+    def add_stream(self, name: str, subjects: Sequence[str], **settings: Any) -> None:
+        config = StreamConfig(name, subjects=[*subjects], **settings)
+        self._do(lambda jetstream: jetstream.add_stream(config))
 
     def send(self, bodies: Sequence[bytes]) -> None:
         async def publish(jetstream: Any) -> None:
@@ -184,6 +188,9 @@ class NatsBroker(Server):
 
     def lose_first(self) -> None:
         self._do(lambda jetstream: jetstream.purge_stream("ROWS", keep=9))
+
+    def lose_all(self) -> None:
+        self._do(lambda jetstream: jetstream.purge_stream("ROWS"))
 
     def _do(self, work: Callable[[Any], Any]) -> None:
         async def connected() -> None:
