@@ -213,7 +213,7 @@ class KafkaBroker:
             bufsize=1,
         )
         self.hosts = self._hear()
-        self._order(f"topic rows {n_partitions}")
+        self.order(f"topic rows {n_partitions}")
         self.url = f"kafka://{self.hosts}/rows"
 
     def send(self, bodies: Sequence[bytes], partition: int = 0) -> None:
@@ -240,10 +240,10 @@ class KafkaBroker:
             self.send([os.urandom(900_000)])
 
     def stop(self) -> None:
-        self._order("down")
+        self.order("down")
 
     def start(self) -> None:
-        self._order("up")
+        self.order("up")
 
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
@@ -255,7 +255,8 @@ class KafkaBroker:
         assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
-    def _order(self, line: str) -> None:
+    def order(self, line: str) -> None:
+        """Have the cluster do something; `mock_kafka` says what it understands."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n")
         assert self._hear() == "0"

@@ -1,6 +1,12 @@
 """A process that is a Kafka cluster: librdkafka's own, real over TCP, with its logs in memory.
 
-It says where its brokers listen, and then does what the lines of its input say.
+It says where its brokers listen, and then does what the lines of its input say:
+
+    topic rows 3        a topic with three partitions
+    leader rows 0 2     its first partition belongs to the second broker
+    down, up            all brokers; with a number, that one
+    delay 500           milliseconds before every answer
+    errors 0 10 3       the next three requests of the kind 0 get the code 10
 
     python -m tests.sources.mock_kafka
 """
@@ -37,19 +43,30 @@ def main() -> None:
     cluster = ctypes.c_void_p(lib.rd_kafka_mock_cluster_new(client, N_BROKERS))
     say(lib.rd_kafka_mock_cluster_bootstraps(cluster).decode())
     for line in sys.stdin:
-        word, *rest = line.split()
-        if word == "topic":
-            name, n_partitions = rest
-            code = lib.rd_kafka_mock_topic_create(
-                cluster, name.encode(), int(n_partitions), N_BROKERS
+        say(str(obey(lib, cluster, *line.split())))
+
+
+def obey(lib: ctypes.CDLL, cluster: ctypes.c_void_p, word: str, *rest: str) -> int:
+    """Do what a line says; 0 if all went well."""
+    names = [text.encode() for text in rest if not text.isdigit()]
+    numbers = [int(text) for text in rest if text.isdigit()]
+    code = 0
+    match word:
+        case "topic":
+            code = lib.rd_kafka_mock_topic_create(cluster, *names, *numbers, N_BROKERS)
+        case "leader":
+            code = lib.rd_kafka_mock_partition_set_leader(cluster, *names, *numbers)
+        case "delay":
+            code = lib.rd_kafka_mock_broker_set_rtt(cluster, -1, *numbers)
+        case "errors":
+            kind, error, n_times = numbers
+            lib.rd_kafka_mock_push_request_errors(
+                cluster, ctypes.c_int16(kind), ctypes.c_size_t(n_times), *[error] * n_times
             )
-        else:
-            turn = {
-                "down": lib.rd_kafka_mock_broker_set_down,
-                "up": lib.rd_kafka_mock_broker_set_up,
-            }
-            code = max(turn[word](cluster, number) for number in range(1, N_BROKERS + 1))
-        say(str(code))
+        case "down" | "up":
+            turn = getattr(lib, f"rd_kafka_mock_broker_set_{word}")
+            code = max(turn(cluster, each) for each in numbers or range(1, N_BROKERS + 1))
+    return code
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from driftquilt.errors import SourceError
 from driftquilt.sources.broker import Message, Note, Source
 from driftquilt.sources.connect import open_source
-from tests.sources.brokers import KINDS, running
+from tests.sources.brokers import KINDS, running, wait_for
 
 BODIES = [f"message {number}".encode() for number in range(300)]
 
@@ -71,11 +71,25 @@ def test_a_broker_that_was_away_goes_on_where_it_was(broker: Any, source: Source
     assert [[*source.read(last, 10, 0.3)] for _ in range(3)] == [[], [], []]
     assert source.trouble is not None
     assert source.trouble.startswith("the broker is away")
-    assert not source.publish([Note("1", None, b"never")], 0.3)
     broker.start()
     broker.send(BODIES[100:])
     assert bodies(read(source, 200, after=last)) == BODIES[100:]
     assert source.trouble is None
+
+
+def test_a_note_that_a_broker_did_not_take_in_time_is_there_once_when_it_is_given_again(
+    broker: Any, source: Source
+) -> None:
+    notes = [Note("1", None, b"first"), Note("2", None, b"second")]
+    broker.stop()
+    for _ in range(3):
+        assert not source.publish(notes, 0.3)
+        assert source.trouble is not None
+    broker.start()
+    wait_for(lambda: source.publish(notes, 0.5))
+    assert source.trouble is None
+    assert source.publish([Note("3", None, b"last")], 5.0)
+    assert bodies(read(source, 3)) == [b"first", b"second", b"last"]
 
 
 def test_a_source_may_be_opened_before_its_broker_is_there(broker: Any) -> None:
