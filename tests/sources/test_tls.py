@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -40,3 +42,26 @@ def test_kafkas_client_distrusts_a_certificate_too(tmp_path: Path) -> None:
         pytest.raises(SourceError, match="the certificate of the broker is not trusted"),
     ):
         read(source, 1)
+
+
+@pytest.mark.parametrize("path", ["kafka://{}/rows", "redis://{}/0?stream=rows", "nats://{}/S/s"])
+def test_a_broker_in_the_clear_hears_no_password_if_the_url_says_tls(path: str) -> None:
+    heard = list[bytes]()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listening = threading.Thread(target=_listen, args=(server, heard))
+        listening.start()
+        url = path.format(f"me:{PASSWORD}@127.0.0.1:{server.getsockname()[1]}")
+        url += f"{'&' if '?' in url else '?'}tls=true"
+        with contextlib.closing(open_source(url)) as source, contextlib.suppress(SourceError):
+            assert [*source.read(None, 10, 1.0)] == []
+        listening.join()
+    assert PASSWORD.encode() not in b"".join(heard)
+
+
+def _listen(server: socket.socket, heard: list[bytes]) -> None:
+    client, _ = server.accept()
+    with client, contextlib.suppress(OSError):
+        client.settimeout(2.0)
+        client.sendall(b'INFO {"auth_required": true, "max_payload": 1048576}\r\n')
+        while heard[-1:] != [b""]:
+            heard.append(client.recv(1000))
