@@ -113,7 +113,7 @@ def test_a_confirmation_that_is_late_is_waited_for_and_nothing_is_sent_twice(
 ) -> None:
     notes = [Note(str(number), "key", b"%d" % number) for number in range(3)]
     with contextlib.closing(open_source(own.url)) as source:
-        assert source.publish([Note("warm", "key", b"warm")], 10.0)
+        wait_for(lambda: source.publish([Note("warm", "key", b"warm")], 0.0))
         own.order("delay 1000")
         assert not source.publish(notes[:2], 0.2)
         wait_for(lambda: source.publish(notes, 0.2))

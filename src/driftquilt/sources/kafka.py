@@ -240,7 +240,7 @@ class KafkaSource:
             self._refusal = error
 
     def _heed(self, error: KafkaError | None) -> None:
-        """What the outbox does with an error, and now and then without one."""
+        """Called by the outbox while it waits, and with the error of a note that came back."""
         self._expect_entry()
         if error is not None:
             self._expect_mending(error)
@@ -284,14 +284,16 @@ class _Outbox:
         self._failed.clear()
         under_way = self._under_way | self._arrived
         waiting = deque(note for key, note in given.items() if key not in under_way)
+        late = False
         while not given.keys() <= self._arrived:
+            if late:
+                return False
             while waiting and self._put(waiting[0]):
                 waiting.popleft()
-            if time.monotonic() > end:
-                return False
             self._producer.poll(_left(end))
             self._heed(None)
             waiting += self._returned(given)
+            late = time.monotonic() > end
         self._arrived.clear()
         self._one_by_one = False
         return True
