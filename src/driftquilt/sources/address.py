@@ -41,7 +41,7 @@ _EXAMPLES = {
 _PORTS = {"kafka": 9092, "redis": 6379, "nats": 4222}
 _PARTS = {"kafka": ("topic",), "redis": ("database",), "nats": ("stream", "subject")}
 _OPTIONS = {"kafka": ("tls", "ca", "mechanism"), "redis": ("tls", "ca", "stream")}
-_END_OF_PORTS = 65536
+_LAST_PORT = 65535
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
 
 
@@ -125,8 +125,8 @@ def _host(scheme: str, text: str) -> str:
     if found is None or not _is_name(found[1]):
         raise _refusal(scheme, "has a host that is no host:port")
     port = int(found[2] or _PORTS[scheme])
-    if not 0 < port < _END_OF_PORTS:
-        raise _refusal(scheme, f"has the port {port}, which is not below {_END_OF_PORTS}")
+    if not 0 < port <= _LAST_PORT:
+        raise _refusal(scheme, f"has the port {port}; ports go from 1 to {_LAST_PORT}")
     return f"{found[1]}:{port}"
 
 
