@@ -189,7 +189,7 @@ class Narrow:
     def publish(self, notes: Sequence[Note], wait: float) -> bool:  # noqa: ARG002
         for note in notes:
             if len(note.body) > 100:
-                raise NoteTooLargeError("more than 100 bytes", note.id)
+                raise NoteTooLargeError("more than 100 bytes", note_id=note.id)
         self.taken += notes
         return True
 
