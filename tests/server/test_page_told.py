@@ -467,3 +467,15 @@ def test_a_failure_is_told_as_it_comes_and_goes(browser: Browser, told: Told) ->
     seen.tab.get_by_role("link", name="clicks").click()
     expect(failure).to_contain_text(why)
     seen.close()
+
+
+def test_what_a_broker_feeds_and_what_is_in_its_way_is_told(browser: Browser, told: Told) -> None:
+    seen = watch(browser, told)
+    lead = seen.tab.locator(".lead")
+    expect(lead).not_to_contain_text("Fed from")
+    feed = {"source": "redis:0/<b>rows</b>", "n_messages": 1200, "n_refused": 3, "trouble": None}
+    told.tell("status", status(feed=feed))
+    expect(lead).to_contain_text("Fed from redis:0/<b>rows</b>: 1,200 messages, 3 refused.")
+    told.tell("status", status(feed=feed | {"trouble": "the broker is away: refused"}))
+    expect(lead).to_contain_text("3 refused. The broker is away: refused.")
+    seen.close()

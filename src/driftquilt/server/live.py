@@ -29,7 +29,8 @@ async def live(served: Served, after: int, goes_on: Callable[[], bool]) -> Async
             after = event.number
             data = tell_event(event)
             yield _message(data["event"], orjson.dumps(data), event.number)
-        now = (view, served.failure, served.intake.waiting.n_rows)
+        trouble = served.feed()["trouble"] if served.feed else None
+        now = (view, served.failure, served.intake.waiting.n_rows, trouble)
         if now != seen:
             yield _message("status", orjson.dumps(served.status()))
             seen, said = now, time.monotonic()

@@ -33,10 +33,17 @@ export const tiles = () => {
   return { element: list, show: (stream) => TILES.forEach(([, words], k) => say(values[k], words(stream))) };
 };
 
+const feedWords = ({ feed }) => {
+  if (feed === null) return "";
+  const came = `${counted(feed.n_messages, "message")}, ${count(feed.n_refused)} refused`;
+  const trouble = feed.trouble === null ? "" : ` ${sentence(feed.trouble)}`;
+  return ` Fed from ${feed.source ?? "a broker"}: ${came}.${trouble}`;
+};
+
 const lead = (stream) => {
   const drift = stream.last_drift === null ? "no drift so far" : `last drift at row ${count(stream.last_drift)}`;
   return `${counted(stream.n_current, "current row")}, ${drift}, ${trainingWords(stream)}. `
-    + delayWords(stream);
+    + delayWords(stream) + feedWords(stream);
 };
 
 const failureWords = (why) => (why === null ? [] : [
