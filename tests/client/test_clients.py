@@ -298,3 +298,25 @@ def test_live_events_end_when_nobody_answers_any_more(script: Script) -> None:
     script.tell(LOST, LOST)
     with Client(script.url, retries=1) as client, pytest.raises(ServiceError, match="2 tries"):
         next(client.stream("a").events(live=True))
+
+
+@pytest.mark.parametrize("token", ["dq_a b", "dq_ü", "dq_a\nb", "\x7f"])
+def test_a_token_that_is_none_is_refused_and_not_shown(token: str) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(InputError, match="holds letters that no token has") as refused:
+            kind("http://127.0.0.1:1", token=token)
+        assert token not in str(refused.value)
+
+
+@both
+def test_a_token_read_from_a_file_has_a_line_break_behind_it(run: Ask, script: Script) -> None:
+    script.tell(told({"status": "ok"}))
+    run(script, lambda client: client.health(), token=f"{TOKEN}\n")
+    [asked] = script.asked
+    assert asked.headers["authorization"] == f"Bearer {TOKEN}"
+
+
+@pytest.mark.parametrize("url", ["http://[", "ftp://a", "127.0.0.1:8321", 7, "http://a\x00b"])
+def test_an_address_that_is_none_is_refused(url: Any) -> None:
+    with pytest.raises(InputError, match="the service's address is like"):
+        Client(url)

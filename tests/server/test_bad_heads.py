@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.attacked import JSON, MARK, PREDICT, Attacked
-from tests.server.running import Running
+from tests.server.running import Running, wait_for
 from tests.server.serving import send_raw
 
 BODY = f'{{"rows": [{{"age": 1, "city": "{MARK}"}}]}}'.encode()
@@ -101,3 +101,27 @@ def test_a_head_that_takes_too_long_is_refused_and_silence_is_hung_up_on(tmp_pat
         assert b"urn:driftquilt:body-slow" in body.body
         running.end()
         assert "Traceback" not in running.log
+
+
+def test_empty_lines_do_not_hold_a_connection_open(tmp_path: Path) -> None:
+    with Running(tmp_path, body_seconds=0.5) as running:
+        with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert b"200 OK" in connection.recv(4096)
+            connection.sendall(b"\r\n")
+            assert connection.recv(4096) == b""
+        running.end()
+
+
+def test_connections_beyond_the_most_are_refused_until_others_are_gone(tmp_path: Path) -> None:
+    with Running(tmp_path, max_connections=5) as running:
+        held = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(5)]
+        ask = head(first="GET /healthz HTTP/1.1")
+        wait_for(lambda: send_raw(running.port, ask).status == 503)
+        refused = send_raw(running.port, ask)
+        assert b"urn:driftquilt:too-many-connections" in refused.body
+        assert refused.headers["retry-after"] == "5"
+        for connection in held:
+            connection.close()
+        wait_for(lambda: send_raw(running.port, ask).status == 200)
+        running.end()

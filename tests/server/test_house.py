@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 
+from driftquilt import QuiltStream
 from tests.server.serving import InProcess, in_process
 
 ROWS = {"rows": [{"a": 1.0}]}
@@ -32,6 +35,49 @@ def test_damaged_stream_is_told_of_and_the_others_are_served(tmp_path: Path) -> 
         assert service.post("/v1/streams", json={"name": "broken"}).status_code == 409
         assert service.request("DELETE", "/v1/streams/broken").status_code == 204
         assert service.post("/v1/streams", json={"name": "broken"}).status_code == 201
+
+
+def test_what_lies_among_the_streams_and_is_none_keeps_nobody_from_the_others(
+    tmp_path: Path,
+) -> None:
+    with in_process(tmp_path) as service:
+        assert service.post("/v1/streams", json={"name": "sound"}).status_code == 201
+        waiting = predict(service, "sound")
+    streams = tmp_path / "state" / "streams"
+    QuiltStream(store=streams / "foreign" / "store").close()
+    (streams / ".gitkeep").write_text("")
+    (streams / ".snapshot").mkdir()
+    (streams / ".left.0badcafe").mkdir()
+    (streams / "sound" / "waiting" / "notes.rows").write_text("none of ours")
+    with in_process(tmp_path) as service:
+        assert service.get("/v1/streams").json()["damaged"] == ["foreign"]
+        labels = [{"id": row_id, "label": "yes"} for row_id in waiting]
+        told = service.post("/v1/streams/sound/labels", json={"labels": labels})
+        assert told.json()["learned"] == 1
+    left = {path.name for path in streams.iterdir()}
+    assert left == {"foreign", "sound", ".gitkeep", ".snapshot"}
+
+
+def test_a_deleted_stream_refuses_what_waits_for_its_turn(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        service.post("/v1/streams", json={"name": "s"})
+
+        async def delete_while_learning() -> list[int]:
+            served, ask = service.app.house["s"], service._client.post
+            held = threading.Event()
+            first = asyncio.ensure_future(served.turn(lambda: held.wait(10)))
+            await asyncio.sleep(0.05)
+            body = {"rows": [{"a": 1.0}], "labels": ["yes"]}
+            queued = asyncio.ensure_future(ask("/v1/streams/s/labels", json=body))
+            await asyncio.sleep(0.05)
+            gone = asyncio.ensure_future(service._client.delete("/v1/streams/s"))
+            refused = await queued
+            held.set()
+            await first
+            return [refused.status_code, (await gone).status_code]
+
+        assert service._portal.call(delete_while_learning) == [404, 204]
+        assert service.post("/v1/streams", json={"name": "s"}).status_code == 201
 
 
 def test_id_of_a_deleted_stream_is_not_one_of_its_successor(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import httpx
 import pytest
 
 from driftquilt.server.page import HEADERS
+from driftquilt.server.problems import Problem
+from driftquilt.server.rate import Rate
 from tests.server.running import Running
 from tests.server.serving import InProcess, in_process, send_raw
 
@@ -137,6 +139,60 @@ def test_without_tokens_pages_of_other_sites_are_not_answered(tmp_path: Path) ->
             expect(answer, 403, "origin-foreign")
         own = {"Origin": "http://127.0.0.1:8321"}
         assert service.post("/v1/streams", json={"name": "s"}, headers=own).status_code == 201
+
+
+@pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"])
+def test_without_tokens_nobody_gets_through_a_proxy(tmp_path: Path, header: str) -> None:
+    with in_process(tmp_path) as service:
+        expect(service.get("/v1/me", headers={header: "192.0.2.7"}), 421, "host-unknown")
+        secret = service.tokens.create("app", ["read"])
+        time.sleep(1.1)
+        headers = {header: "192.0.2.7", "Authorization": f"Bearer {secret}"}
+        assert service.get("/v1/me", headers=headers).status_code == 200
+
+
+def test_without_tokens_a_foreign_page_cannot_even_look(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        foreign = {"Sec-Fetch-Site": "cross-site"}
+        expect(service.get("/v1/streams", headers=foreign), 403, "origin-foreign")
+
+
+def test_labels_names_and_ids_have_a_length(tmp_path: Path) -> None:
+    long = "x" * 1_001
+    with in_process(tmp_path) as service:
+        service.post("/v1/streams", json={"name": "s"})
+        bodies: list[dict[str, object]] = [
+            {"rows": [{"a": 1}], "labels": [long]},
+            {"rows": [{long: 1}], "labels": ["yes"]},
+            {"columns": [long], "rows": [[1]], "labels": ["yes"]},
+            {"labels": [{"id": "a" * 33, "label": "yes"}]},
+        ]
+        for body in bodies:
+            expect(service.post("/v1/streams/s/labels", json=body), 422, "body-invalid")
+        short = {"rows": [{long[:1_000]: 1}], "labels": [long[:1_000]]}
+        assert service.post("/v1/streams/s/labels", json=short).status_code == 200
+
+
+def test_an_answer_has_no_more_probabilities_than_can_be_told(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        service.post("/v1/streams", json={"name": "s"})
+        many = {"rows": [{"a": 1}] * 300, "labels": [f"class {n}" for n in range(300)]}
+        assert service.post("/v1/streams/s/labels", json=many).status_code == 200
+        asked = {"columns": ["a"], "rows": [[1]] * 7_000, "keep": False}
+        expect(service.post("/v1/streams/s/predict", json=asked), 413, "too-many-rows")
+        fewer = asked | {"rows": [[1]] * 1_000}
+        assert len(service.post("/v1/streams/s/predict", json=fewer).json()["labels"]) == 1_000
+
+
+def test_a_rate_below_one_lets_a_request_through_now_and_then() -> None:
+    now = 0.0
+    rate = Rate(0.4, clock=lambda: now)
+    rate.expect("app")
+    with pytest.raises(Problem) as refused:
+        rate.expect("app")
+    assert refused.value.headers == {"Retry-After": "3"}
+    now = 3.0
+    rate.expect("app")
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])

@@ -61,6 +61,21 @@ def test_a_name_in_the_file_that_is_no_setting_is_refused(tmp_path: Path) -> Non
         ServeSettings(config)
 
 
+def test_addresses_of_brokers_are_in_no_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "serve.toml"
+    path.write_text('feeds = "clicks=redis://:s3cret@host"')
+    with pytest.raises(InputError, match="set it with --feed, ") as refused:
+        ServeSettings(path)
+    assert "s3cret" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    monkeypatch.setenv("DRIFTQUILT_SERVE_FEEDS", "clicks=redis://:s3cret@host")
+    with pytest.raises(InputError, match="are JSON objects") as refused:
+        ServeSettings()
+    assert "s3cret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("content", [None, b"port = ", b"\xff"])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
     config = tmp_path / "serve.toml"

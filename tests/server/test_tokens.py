@@ -178,3 +178,14 @@ def test_a_file_that_is_damaged_while_serving_lets_nobody_in(path: Path) -> None
     for _ in range(2):
         with pytest.raises(StoreError, match="damaged"):
             serving.find(secret)
+
+
+def test_a_damaged_file_forgets_the_tokens_it_had_at_once(path: Path) -> None:
+    serving = Tokens(path)
+    secret = serving.create("app", ["admin"])
+    path.write_text("{")
+    serving._looked = 0.0
+    for _ in range(3):
+        with pytest.raises(StoreError, match="damaged"):
+            serving.find(secret)
+        assert list(serving) == []

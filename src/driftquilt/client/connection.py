@@ -7,6 +7,7 @@ import os
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -63,8 +64,8 @@ class Connection:
 
 def _is_address(text: str) -> bool:
     try:
-        url = httpx.URL(text)
-    except (httpx.InvalidURL, TypeError):
+        url, _ = httpx.URL(text), urlsplit(text)  # each refuses what the other takes
+    except (httpx.InvalidURL, TypeError, ValueError):
         return False
     return url.scheme in ("http", "https") and bool(url.host) and not url.userinfo
 
