@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from driftquilt import QuiltClassifier
-from driftquilt.errors import LearnerError
+from driftquilt.errors import InputError, LearnerError
 from driftquilt.learners.mlp import MLP
 from driftquilt.tracking.mlflow_model import log_model, save_model
 
@@ -96,6 +97,34 @@ def test_answers_keep_the_index_of_the_table(tmp_path: Path) -> None:
     save_model(fitted(), tmp_path / "saved")
     some = shop().iloc[[7, 3]]
     assert mlflow.pyfunc.load_model(str(tmp_path / "saved")).predict(some).index.tolist() == [7, 3]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[[0.1, 0.9]], np.array([[0.1, 0.9]]), {"x0": [0.1], "x1": [0.9]}],
+    ids=["list", "array", "dict"],
+)
+def test_what_the_classifier_takes_the_model_takes(given: Any, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    clf = QuiltClassifier(hidden_units=4, max_epochs=3, random_state=0).fit(X, X[:, 0] > 0)
+    save_model(clf, tmp_path / "saved")
+    answers = mlflow.pyfunc.load_model(str(tmp_path / "saved")).predict(given)
+    assert answers["prediction"].tolist() == clf.predict(given).tolist()
+    assert answers.index.tolist() == [0]
+
+
+def test_a_model_that_is_not_fitted_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        save_model(QuiltClassifier(), tmp_path / "saved")
+    with pytest.raises(NotFittedError):
+        log_model(QuiltClassifier())
+
+
+def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"saving the model was refused by MLflow: .*not empty"):
+        save_model(fitted(), tmp_path)
+    assert files_under(tmp_path) == ["notes.txt"]
 
 
 def test_settings_go_to_mlflow(tmp_path: Path) -> None:
