@@ -13,15 +13,24 @@ pytest.importorskip("mlflow", reason="needs MLflow: make test-mlflow")
 RECIPE = Path(__file__).parents[2] / "docs" / "recipes" / "drifts_in_mlflow.py"
 
 
-def test_the_recipe_logs_models_and_loads_the_last(tmp_path: Path) -> None:
+def run_recipe(folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, str(RECIPE)],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "past segments kept" in done.stdout
-    assert "prediction" in done.stdout
+    return done.stdout
+
+
+def test_the_recipe_catches_up_and_loads_the_last_model_and_runs_twice(tmp_path: Path) -> None:
+    first, again = run_recipe(tmp_path), run_recipe(tmp_path)
+    n_late = int(first.split()[0])
+    assert n_late >= 2
+    assert "past segments kept" in first
+    assert "prediction" in first
+    assert "model 1: promoted, loss" in first
+    assert again.replace("0 trainings", f"{n_late} trainings") == first  # no run was made twice
