@@ -90,6 +90,36 @@ def test_numbers_keep_the_precision_that_float32_would_lose() -> None:
     assert_alike(clf, stamps, feed(stamps))
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.arange(60),
+        2**53 + np.arange(60),
+        np.arange(2**64 - 60, 2**64, dtype=np.uint64),
+        pd.Series([10**25 + k * 10**22 for k in range(60)], dtype=object),
+        np.arange(60) % 3 == 0,
+        pd.array([True, False, None] * 20, dtype="boolean"),
+        ["always"] * 60,
+        ["now and then", None] * 30,
+        [dt.time(12)] * 60,
+        pd.date_range("1960-02-28 23:59:59.999999", periods=60, freq="7h").as_unit("us"),
+    ],
+    ids=["ints", "large", "largest", "beyond ints", "flags", "flags with gaps", "one category",
+         "one category with gaps", "one time of day", "dates"],
+)  # fmt: skip
+def test_one_column_is_enough(column: Any) -> None:
+    table = pd.DataFrame({"only": column})
+    assert_alike(fitted(table), table, feed(table))
+
+
+def test_hundreds_of_classes_are_told_apart() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=600), "b": rng.choice(["x", "y"], 600)})
+    clf = QuiltClassifier(hidden_units=5, max_epochs=3, n_folds=2, random_state=0)
+    clf.fit(table, [f"class {k % 300}" for k in range(600)])
+    assert_alike(clf, table, feed(table))
+
+
 @pytest.mark.parametrize("encode", [True, False])
 def test_numbers_far_from_all_that_was_seen_overflow_nothing(encode: bool) -> None:
     X = np.random.default_rng(0).normal(size=(60, 1))
@@ -148,6 +178,26 @@ def test_the_sign_of_a_missing_text_cannot_be_a_category() -> None:
     with pytest.raises(InputError, match=r"column 'city' holds the text ''.*missing='\?'"):
         clf.to_onnx()
     assert_alike(clf, table, feed(table, missing="?"), missing="?")
+
+
+def test_the_sign_that_is_advised_is_none_of_the_categories() -> None:
+    clf = fitted(pd.DataFrame({"city": ["?", "Rome", None] * 20, "answer": ["??", "", "no"] * 20}))
+    with pytest.raises(InputError, match=r"'city' holds the text '\?'.*missing='\?\?\?'"):
+        clf.to_onnx(missing="?")
+    assert clf.to_onnx(missing="???")
+
+
+@pytest.mark.parametrize("missing", [None, 0, b"", np.nan, pd.NA], ids=repr)
+def test_the_sign_of_a_missing_text_is_text(missing: Any) -> None:
+    with pytest.raises(InputError, match=r"missing is .* give one .* such as to_onnx\(missing='\?"):
+        fitted(pd.DataFrame({"city": ["Oslo", "Rome", None] * 20})).to_onnx(missing=missing)
+
+
+@pytest.mark.parametrize("labels", [["a", "a\0"], ["b", "\ud800"]])
+def test_a_label_that_onnx_cannot_hold_is_refused(labels: list[str]) -> None:
+    clf = fitted(pd.DataFrame({"a": np.arange(60.0)}), np.array(labels * 30, dtype=object))
+    with pytest.raises(InputError, match="a label has a zero character or half"):
+        clf.to_onnx()
 
 
 @pytest.mark.parametrize("name", ["label", "probabilities", ""])

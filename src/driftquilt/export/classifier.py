@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,6 +111,12 @@ def _add_net(graph: Graph, matrix: str, order: Sequence[int], net: MLPModel) -> 
 def _inputs(clf: QuiltClassifier, missing: str) -> list[Input]:
     """The raw columns, if ONNX can take them under their names and with this sign."""
     inputs = [] if clf.encoder_ is None else inputs_of(clf.encoder_)
+    free = _free_sign(inputs)
+    if not isinstance(missing, str):
+        raise InputError(
+            f"missing is {missing!r}, but a text stands for a missing one in ONNX; give one that "
+            f"no column holds, such as to_onnx(missing={free!r})"
+        )
     _refuse_unwritable("the sign for a missing text", [missing])
     for one in inputs:
         where = f"column {one.name!r}"
@@ -121,10 +128,16 @@ def _inputs(clf: QuiltClassifier, missing: str) -> list[Input]:
         if missing in one.categories:
             raise InputError(
                 f"{where} holds the text {missing!r}, which would stand for a missing one; give "
-                "another sign, such as to_onnx(missing='?')"
+                f"another sign, such as to_onnx(missing={free!r})"
             )
         _refuse_unwritable(where, [one.name, *(c for c in one.categories if c is not None)])
     return inputs
+
+
+def _free_sign(inputs: Sequence[Input]) -> str:
+    """A text that is none of the categories."""
+    taken = {category for one in inputs for category in one.categories}
+    return next(sign for n in count(1) if (sign := "?" * n) not in taken)
 
 
 def _read_classes(classes: NDArray[Any]) -> NDArray[Any]:
@@ -135,8 +148,8 @@ def _read_classes(classes: NDArray[Any]) -> NDArray[Any]:
             f"the labels {classes.tolist()} are of no kind that ONNX has; fit with labels that "
             "are all numbers, all booleans or all text"
         )
-    if read.dtype.kind == "U":
-        _refuse_unwritable("a label", read.tolist())
+    if read.dtype.kind == "U":  # which has lost zeros at the end
+        _refuse_unwritable("a label", classes.tolist())
     return read
 
 
