@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.errors import InputError
-from driftquilt.store.columns import fit, plain, unify
+from driftquilt.store import columns
+from driftquilt.store.columns import fit, gather, plain, unify
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
 
@@ -154,6 +155,33 @@ def test_all_kinds_of_values_come_back(tmp_path: Path) -> None:
         store.seal()
         assert store.read(1).schema == batch.schema
         assert str(store.read(1).to_pylist()) == str(batch.to_pylist())
+
+
+def words(n_batches: int) -> list[pa.RecordBatch]:
+    return [pa.record_batch({"word": ["x" * 100] * 3, "n": [k] * 3}) for k in range(n_batches)]
+
+
+def test_rows_are_gathered_up_to_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = words(10)
+    (together,) = gather(batches, batches[0].schema)
+    assert together.num_rows == 30
+    monkeypatch.setattr(columns, "_MANY_BYTES", 2 * batches[0].nbytes)
+    apart = list(gather(batches, batches[0].schema))
+    assert [batch.num_rows for batch in apart] == [6] * 5
+    assert pa.Table.from_batches(apart).equals(pa.Table.from_batches([together]))
+
+
+@pytest.mark.parametrize("limit", ["_MANY_ROWS", "_MANY_BYTES"])
+def test_a_segment_of_several_pieces_comes_back_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(columns, limit, 7)
+    with DiskStore(tmp_path / "store") as store:
+        for batch in words(5):
+            store.append(batch)
+        assert store.open_rows()["n"].to_pylist() == [k for k in range(5) for _ in range(3)]
+        store.seal()
+        assert store.read(1)["n"].to_pylist() == [k for k in range(5) for _ in range(3)]
 
 
 KINDS = st.sampled_from([pa.int8(), pa.int64(), pa.float32(), pa.float64(), pa.string()])

@@ -29,6 +29,7 @@ from driftquilt.errors import InputError
 
 __all__ = ["fit", "gather", "plain", "unify"]
 
+_MANY_ROWS, _MANY_BYTES = 1 << 20, 1 << 30  # Arrow's text holds up to 2 GiB in one piece
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
@@ -70,27 +71,26 @@ def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def gather(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, n_rows: int = 1 << 20
-) -> Iterator[pa.RecordBatch]:
-    """The rows of all batches under one schema, in contiguous batches of about `n_rows`."""
-    waiting, n_waiting = list[pa.RecordBatch](), 0
+def gather(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of all batches under one schema, in batches of about a million rows or 1 GiB."""
+    waiting, n_rows, n_bytes = list[pa.RecordBatch](), 0, 0
     for batch in batches:
         waiting.append(fit(batch, schema))
-        n_waiting += batch.num_rows
-        if n_waiting >= n_rows:
-            yield _join(waiting)
-            waiting, n_waiting = [], 0
+        n_rows += batch.num_rows
+        n_bytes += waiting[-1].nbytes
+        if n_rows >= _MANY_ROWS or n_bytes >= _MANY_BYTES:
+            yield from _join(waiting)
+            waiting, n_rows, n_bytes = [], 0, 0
     if waiting:
-        yield _join(waiting)
+        yield from _join(waiting)
 
 
-def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _join(batches: list[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    """One batch, or several where Arrow cannot hold a column in one piece."""
     if len(batches) == 1:
-        return batches[0]
-    table = pa.Table.from_batches(batches).combine_chunks()
-    columns = [column.chunk(0) for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+        return batches
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
 
 
 def _promote(held: Any, given: Any) -> Any:
