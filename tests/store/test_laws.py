@@ -111,6 +111,7 @@ def test_nothing_cannot_be_sealed(store: Store) -> None:
 def test_numbers_are_never_given_twice(store: Store) -> None:
     for expected in (1, 2, 3):
         store.append(batch(expected))
+        assert store.next_segment == expected
         assert store.seal().number == expected
         assert store.put_model(b"m", {}) == expected
         store.drop(expected)

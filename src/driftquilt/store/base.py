@@ -103,6 +103,10 @@ class Store(Protocol):
         """The sealed segments, oldest first."""
 
     @property
+    def next_segment(self) -> int:
+        """The number that the open rows will have as a segment."""
+
+    @property
     def models(self) -> tuple[StoredModel, ...]:
         """The models, oldest first."""
 

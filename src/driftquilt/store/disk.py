@@ -117,6 +117,10 @@ class DiskStore:
             return tuple(self._kept.segments.values())
 
     @property
+    def next_segment(self) -> int:
+        return self._kept.n_segments + 1
+
+    @property
     def models(self) -> tuple[StoredModel, ...]:
         with self._working("listing models"):
             return tuple(self._kept.models.values())
@@ -144,7 +148,7 @@ class DiskStore:
         with self._working("sealing a segment"):
             expect_rows(self.n_open)
             self._journal.commit()
-            number = self._kept.n_segments + 1
+            number = self.next_segment
             path = segment_path(self.path, number)
             n_bytes, sha256 = write_file(self._disk, path, self._write_open_rows)
             segment = SealedSegment(number, name, self.n_open, n_bytes, sha256=sha256)

@@ -1,8 +1,8 @@
 """All rows of a store as one Parquet file, for other tools.
 
-Beside the rows' own columns there is `segment`, the number of each row's segment (the open one
-has the next number), and `segment_name`, its name as JSON. Columns that only some segments
-have are null in the others.
+Beside the rows' own columns there is `segment`, the number of each row's segment (that of the open
+rows is the one they will be sealed under), and `segment_name`, its name as JSON. Columns that only
+some segments have are null in the others. Rows that come while it is written are not in it.
 
 >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile
 >>> from driftquilt.store.memory import MemoryStore
@@ -19,14 +19,15 @@ have are null in the others.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from driftquilt.errors import InputError
-from driftquilt.store.base import Store, name_to_json
+from driftquilt.errors import InputError, StoreError
+from driftquilt.file_errors import why
+from driftquilt.store.base import SealedSegment, Store, name_to_json
 from driftquilt.store.columns import fit, unify
 from driftquilt.store.files import DISK, write_file
 
@@ -37,33 +38,49 @@ _OURS = pa.schema({"segment": pa.int64(), "segment_name": pa.string()})
 
 def export(store: Store, path: str | os.PathLike[str]) -> int:
     """Write the file, replacing what stands at `path`, segment by segment; returns its rows."""
-    schema = _OURS
-    for _, _, table in _parts(store):
-        taken = sorted(set(_OURS.names) & set(table.column_names))
-        if taken:
-            raise InputError(f"the rows have a column {taken[0]!r}, which an export adds by itself")
-        schema = unify(schema, table.schema)
-    n_rows = 0
+    number, rows = _open_rows(store)
+    sealed = [segment for segment in store.segments if segment.number < number]
+    schema, n_rows = _schema(table for _, _, table in _parts(store, sealed, number, rows)), 0
 
     def fill(sink: object) -> None:
         nonlocal n_rows
         with pq.ParquetWriter(sink, schema) as writer:
-            for number, name, table in _parts(store):
+            for of, name, table in _parts(store, sealed, number, rows):
                 n_rows += table.num_rows
                 for batch in table.to_batches():
-                    writer.write_batch(fit(_marked(batch, number, name), schema))
+                    writer.write_batch(fit(_marked(batch, of, name), schema))
 
-    write_file(DISK, Path(path), fill)
+    try:
+        write_file(DISK, Path(path), fill)
+    except StoreError:
+        raise
+    except OSError as error:
+        raise StoreError(f"the rows cannot be written to {path}: {why(error)}") from error
     return n_rows
 
 
-def _parts(store: Store) -> Iterator[tuple[int, str | None, pa.Table]]:
-    number = 0
-    for segment in store.segments:
-        number = segment.number
-        yield number, name_to_json(segment.name), store.read(number)
-    if store.n_open:
-        yield number + 1, None, store.open_rows()
+def _open_rows(store: Store) -> tuple[int, pa.Table]:
+    """The open rows and their number; once more if they were sealed in between."""
+    number, rows = store.next_segment, store.open_rows()
+    return (number, rows) if store.next_segment == number else _open_rows(store)
+
+
+def _parts(
+    store: Store, sealed: Iterable[SealedSegment], number: int, rows: pa.Table
+) -> Iterator[tuple[int, str | None, pa.Table]]:
+    for segment in sealed:
+        yield segment.number, name_to_json(segment.name), store.read(segment.number)
+    yield number, None, rows
+
+
+def _schema(tables: Iterable[pa.Table]) -> pa.Schema:
+    schema = _OURS
+    for table in tables:
+        taken = sorted(set(_OURS.names) & set(table.column_names))
+        if taken:
+            raise InputError(f"the rows have a column {taken[0]!r}, which an export adds by itself")
+        schema = unify(schema, table.schema)
+    return schema
 
 
 def _marked(batch: pa.RecordBatch, number: int, name: str | None) -> pa.RecordBatch:

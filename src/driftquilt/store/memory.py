@@ -78,6 +78,10 @@ class MemoryStore:
             return tuple(self._segments.values())
 
     @property
+    def next_segment(self) -> int:
+        return self._n_segments + 1
+
+    @property
     def models(self) -> tuple[StoredModel, ...]:
         with self._open():
             return tuple(self._models.values())
@@ -106,8 +110,8 @@ class MemoryStore:
         with self._open():
             expect_rows(self.n_open)
             table = self._intake.table(self._pieces, self._n_sealed)
-            self._n_segments += 1
-            segment = SealedSegment(self._n_segments, name, table.num_rows, table.nbytes)
+            segment = SealedSegment(self.next_segment, name, table.num_rows, table.nbytes)
+            self._n_segments = segment.number
             self._segments[segment.number], self._tables[segment.number] = segment, table
             self._intake, self._pieces = self._intake.after_seal(), []
             self._n_sealed = self._n_appended
