@@ -35,7 +35,6 @@ LIFE: list[Callable[[DiskStore], object]] = [
     seal,
     lambda store: store.put_model(tensors(1), {"number": 1}, {"model": 1}),
     lambda store: append(store, 1),
-    lambda store: store.mark_used({1: 0.5}),
     lambda store: store.write_state({"note": "all is well"}),
     lambda store: append(store, 2),
     seal,

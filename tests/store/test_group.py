@@ -69,7 +69,6 @@ def test_rows_wait_no_longer_than_they_may(tmp_path: Path) -> None:
         lambda store: store.seal(),
         lambda store: store.put_model(b"", {}),
         lambda store: store.write_state({"a": 1}),
-        lambda store: store.mark_used({1: 0.5}),
         lambda store: store.drop(1),
         lambda store: store.open_rows(),
         lambda store: store.close(),

@@ -73,7 +73,7 @@ def test_a_new_store_is_empty(store: Store) -> None:
 def test_open_rows_become_a_segment(store: Store) -> None:
     store.append(batch(1, 2))
     segment = store.seal("may")
-    assert (segment.number, segment.name, segment.n_rows, segment.used) == (1, "may", 2, 0.0)
+    assert (segment.number, segment.name, segment.n_rows) == (1, "may", 2)
     assert segment.n_bytes > 0
     assert store.segments == (segment,)
     assert store.n_open == 0
@@ -136,7 +136,6 @@ def test_a_dropped_segment_is_gone_and_the_others_stay(store: Store) -> None:
     [
         lambda store: store.read(9),
         lambda store: store.drop(9),
-        lambda store: store.mark_used({1: 0.5, 9: 0.5}),
         lambda store: store.model(9),
         lambda store: store.drop_model(9),
     ],
@@ -150,17 +149,6 @@ def test_what_is_not_there_is_an_error_that_changes_nothing(
     with pytest.raises(InputError, match=r"there is no (segment|model) 9 in the store"):
         call(store)
     assert snapshot(store) == before
-
-
-def test_use_is_kept_per_segment(store: Store) -> None:
-    for _ in range(3):
-        store.append(batch(1))
-        store.seal()
-    store.mark_used({1: 0.25, 3: 2})
-    store.mark_used({3: 0.5})
-    assert [segment.used for segment in store.segments] == [0.25, 0, 0.5]
-    with pytest.raises(InputError, match="a segment cannot be used nan times"):
-        store.mark_used({1: math.nan})
 
 
 def test_state_is_replaced_by_key_and_handed_out_as_a_copy(store: Store) -> None:

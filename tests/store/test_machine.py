@@ -30,7 +30,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.rows: list[dict[str, Any]] = []
-        self.segments: dict[int, tuple[Any, list[dict[str, Any]], float]] = {}
+        self.segments: dict[int, tuple[Any, list[dict[str, Any]]]] = {}
         self.models: dict[int, bytes] = {}
         self.state: dict[str, Any] = {}
         self.n_rows = self.n_segments = self.n_models = 0
@@ -56,16 +56,8 @@ class Machine(RuleBasedStateMachine):
         self.n_segments += 1
         segment = self.store.seal(name)
         assert (segment.number, segment.n_rows) == (self.n_segments, len(self.rows))
-        self.segments[segment.number] = (name, self.rows, 0.0)
+        self.segments[segment.number] = (name, self.rows)
         self.rows = []
-
-    @precondition(lambda self: self.segments)
-    @rule(data=st.data(), used=st.floats(0, 1))
-    def use(self, data: st.DataObject, used: float) -> None:
-        number = data.draw(st.sampled_from(sorted(self.segments)))
-        self.store.mark_used({number: used})
-        name, rows, _ = self.segments[number]
-        self.segments[number] = (name, rows, used)
 
     @precondition(lambda self: self.segments)
     @rule(data=st.data())
@@ -97,10 +89,10 @@ class Machine(RuleBasedStateMachine):
     def all_is_there(self) -> None:
         assert same(self.store.open_rows(), self.rows)
         found = self.store.segments
-        assert {s.number: (s.name, s.used) for s in found} == {
-            number: (name, used) for number, (name, _, used) in self.segments.items()
+        assert {s.number: s.name for s in found} == {
+            number: name for number, (name, _) in self.segments.items()
         }
-        for number, (_, rows, _) in self.segments.items():
+        for number, (_, rows) in self.segments.items():
             assert same(self.store.read(number), rows)
         assert {m.number: self.store.model(m.number)[0] for m in self.store.models} == self.models
         assert self.store.state == self.state

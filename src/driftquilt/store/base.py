@@ -21,13 +21,12 @@ Promises of every store:
 A store knows nothing of models, detectors or learning.
 
 >>> SealedSegment(number=3, name="may", n_rows=500, n_bytes=24_000)
-SealedSegment(number=3, name='may', n_rows=500, n_bytes=24000, used=0.0, sha256='')
+SealedSegment(number=3, name='may', n_rows=500, n_bytes=24000, sha256='')
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -48,7 +47,6 @@ __all__ = [
     "name_to_json",
     "record_to_json",
     "state_to_json",
-    "use_to_float",
 ]
 
 SegmentName: TypeAlias = str | int | float | None
@@ -60,13 +58,12 @@ _MANY = 20  # numbers are not listed any more
 
 @dataclass(frozen=True)
 class SealedSegment:
-    """What is known of a segment without reading it; `used` is whatever `mark_used` said."""
+    """What is known of a segment without reading it."""
 
     number: int
     name: SegmentName
     n_rows: int
     n_bytes: int
-    used: float = 0.0
     sha256: str = ""  # of its file; empty in memory
 
 
@@ -133,9 +130,6 @@ class Store(Protocol):
     def read(self, number: int) -> pa.Table:
         """The rows of a sealed segment."""
 
-    def mark_used(self, uses: Mapping[int, float]) -> None:
-        """Set how much segments were used of late; those not named keep what they had."""
-
     def drop(self, number: int) -> None:
         """Forget a sealed segment for good."""
 
@@ -195,13 +189,6 @@ def name_to_json(name: SegmentName) -> str:
             "a float or None"
         )
     return json.dumps(name)
-
-
-def use_to_float(used: float) -> float:
-    """A finite float; SQLite keeps no NaN."""
-    if isinstance(used, bool) or not isinstance(used, int | float) or not math.isfinite(used):
-        raise InputError(f"a segment cannot be used {used!r} times; give a finite number")
-    return float(used)
 
 
 def expect_rows(n_open: int) -> None:

@@ -30,7 +30,6 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -48,7 +47,6 @@ from driftquilt.store.base import (
     name_to_json,
     record_to_json,
     state_to_json,
-    use_to_float,
 )
 from driftquilt.store.files import DISK, Disk, Sink, reading, translated, trouble, write_file
 from driftquilt.store.folder import (
@@ -175,19 +173,6 @@ class DiskStore:
             table = read_segment_file(path, segment, check=not checked)
         self._checked.add(number)
         return table
-
-    def mark_used(self, uses: Mapping[int, float]) -> None:
-        with self._working("marking segments as used"):
-            marked = {
-                number: replace(
-                    find(self._kept.segments, number, "segment"), used=use_to_float(used)
-                )
-                for number, used in uses.items()
-            }
-            with self._journal.transaction({}):
-                for segment in marked.values():
-                    self._manifest.set_segment(segment)
-            self._kept.segments.update(marked)
 
     def drop(self, number: int) -> None:
         with self._working("dropping a segment"):

@@ -2,7 +2,7 @@
 
     batches   the open segment's rows, as `batches.Piece`s: (last, layout, packed, crc, data)
     layouts   their schemas by number; number 0 has every column of the segments sealed before
-    segments  (number, name, n_rows, n_bytes, used, sha256)
+    segments  (number, name, n_rows, n_bytes, used, sha256); `used` is of old, and 0 now
     models    (number, n_bytes, record, sha256)
     state     (key, value), JSON by key
     counters  n_sealed (rows), n_segments, n_models: ever made, so that no number is used twice
@@ -30,7 +30,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +115,10 @@ class Manifest:
         for table in ("batches", "layouts"):
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608
         self.add_layout(Layout(0, columns))
-        self.set_segment(segment)
+        name, n_rows, n_bytes = name_to_json(segment.name), segment.n_rows, segment.n_bytes
+        self._put("segments", segment.number, name, n_rows, n_bytes, 0.0, segment.sha256)
         self._put("counters", "n_sealed", n_sealed)
         self._put("counters", "n_segments", segment.number)
-
-    def set_segment(self, segment: SealedSegment) -> None:
-        number, name, *rest = astuple(segment)
-        self._put("segments", number, name_to_json(name), *rest)
 
     def drop_segment(self, number: int) -> None:
         self._connection.execute("DELETE FROM segments WHERE number = ?", (number,))
@@ -144,11 +141,11 @@ class Manifest:
         counters = dict(self._get("counters"))
         ((last,),) = self._connection.execute("SELECT max(last) FROM batches")
         layouts = ((n, pa.ipc.read_schema(pa.py_buffer(s))) for n, s in self._get("layouts"))
-        models = self._get("models")
+        models, segments = self._get("models"), self._get("segments")
         return Contents(
             {
-                n: SealedSegment(n, json.loads(name), *rest)
-                for n, name, *rest in self._get("segments")
+                n: SealedSegment(n, json.loads(name), n_rows, size, sha)
+                for n, name, n_rows, size, _, sha in segments
             },
             {n: StoredModel(n, size, json.loads(text), sha) for n, size, text, sha in models},
             dict(self._get("state")),

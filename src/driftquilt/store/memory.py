@@ -19,7 +19,6 @@ import contextlib
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -36,7 +35,6 @@ from driftquilt.store.base import (
     name_to_json,
     record_to_json,
     state_to_json,
-    use_to_float,
 )
 from driftquilt.store.batches import Piece
 from driftquilt.store.intake import Intake
@@ -126,14 +124,6 @@ class MemoryStore:
         with self._open():
             find(self._segments, number, "segment")
             return self._tables[number]
-
-    def mark_used(self, uses: Mapping[int, float]) -> None:
-        with self._open():
-            marked = {
-                number: replace(find(self._segments, number, "segment"), used=use_to_float(used))
-                for number, used in uses.items()
-            }
-            self._segments.update(marked)
 
     def drop(self, number: int) -> None:
         with self._open():

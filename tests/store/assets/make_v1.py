@@ -24,7 +24,7 @@ def write(path: Path) -> None:
         store.append(pa.record_batch({"x": [2.5], "city": ["Rome"]}), {"position": 4})
         store.seal(7)
         store.drop(2)
-        store.mark_used({3: 0.25})
+        # That version also had `store.mark_used({3: 0.25})`, and the segment still says so.
         store.put_model(b"not a net", {"accuracy": 0.9}, {"champion": 1})
         store.append(pa.record_batch({"x": [3.5], "label": [1]}), {"position": 5})
         store.append(pa.record_batch({"x": [4.5], "label": [0]}), {"position": 6})

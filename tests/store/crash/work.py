@@ -60,8 +60,6 @@ def do_something(store: Store, rng: Random) -> None:
         store.drop(segments[0].number)
     elif dice < 0.22 and len(models) > 2:
         store.drop_model(models[0].number)
-    elif dice < 0.24 and segments:
-        store.mark_used({segments[-1].number: rng.random()})
     else:
         n_rows = rng.choice([1, 1, 1, 7, 30])
         n = store.n_appended
