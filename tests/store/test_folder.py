@@ -181,6 +181,22 @@ def test_a_lost_manifest_does_not_take_the_segments_along(tmp_path: Path) -> Non
         assert contents(path) == before
 
 
+@pytest.mark.parametrize("step", ["ftruncate", "pwrite"])
+def test_a_disk_that_was_full_at_opening_does_not_keep_the_store_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    fill(tmp_path / "store")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, full)
+        with pytest.raises(StoreError, match="free some space, then open it again"):
+            DiskStore(tmp_path / "store")
+    with DiskStore(tmp_path / "store") as store:
+        assert store.n_appended == 803
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
 def test_what_the_system_said_is_passed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int

@@ -104,16 +104,10 @@ class Hold:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = os.pread(self._file, 20, 0).decode(errors="replace") or "unknown"
+            self._take(path)
+        except BaseException:  # such as a full disk: nobody would ever let go of it
             self.release()
-            raise StoreError(
-                f"the store {path} is open in process {holder}; one process at a time can use "
-                "it, so close it there"
-            ) from error
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+            raise
         _HELD.add(self)
 
     def release(self) -> None:
@@ -121,6 +115,18 @@ class Hold:
             os.close(self._file)
             self._file = -1
             _HELD.discard(self)
+
+    def _take(self, path: Path) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._file, 20, 0).decode(errors="replace") or "unknown"
+            raise StoreError(
+                f"the store {path} is open in process {holder}; one process at a time can use "
+                "it, so close it there"
+            ) from error
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
 
 
 def take_hold(disk: Disk, path: Path) -> Hold:
