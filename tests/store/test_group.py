@@ -141,6 +141,25 @@ def test_closing_raises_a_failure_that_nobody_was_told_of(tmp_path: Path) -> Non
     DiskStore(tmp_path / "other").close()
 
 
+def test_what_an_interrupt_left_half_taken_is_not_committed_later(tmp_path: Path) -> None:
+    class Interrupted(list[Any]):
+        def __iadd__(self, _: object) -> Any:  # type: ignore[misc]
+            raise KeyboardInterrupt
+
+    store = DiskStore(tmp_path / "store", commit_rows=100, commit_delay=0.2)
+    store.append(batch(2))
+    group = store._journal._group
+    group.layouts = Interrupted(group.layouts)  # Ctrl-C before the new columns are noted
+    with pytest.raises(KeyboardInterrupt):
+        store.append(pa.record_batch({"word": ["new"]}))
+    with pytest.raises(StoreError, match=r"KeyboardInterrupt\(\); open it again\)"):
+        store.flush()
+    time.sleep(0.5)
+    store.close()
+    with DiskStore(tmp_path / "store") as again:
+        assert again.n_appended == again.open_rows().num_rows
+
+
 def test_threads_that_append_while_the_timer_commits_lose_nothing(tmp_path: Path) -> None:
     def work(thread: int) -> None:
         for k in range(200):

@@ -41,6 +41,8 @@ __all__ = [
     "write_file",
 ]
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 class Connection(Protocol):
     """What the manifest needs of a database connection; errors are `sqlite3.Error`s."""
@@ -163,16 +165,16 @@ def prepare(connection: Connection, synchronous: str = "FULL") -> None:
 
 def trouble(path: Path, doing: str, error: BaseException) -> StoreError:
     """What the disk or the database said, as an error of ours."""
-    full = getattr(error, "errno", None) == errno.ENOSPC or "disk is full" in str(error)
+    full = getattr(error, "errno", None) in _FULL or "disk is full" in str(error)
     damaged = isinstance(error, sqlite3.DatabaseError) and any(
         sign in str(error) for sign in ("malformed", "not a database", "decode")
     )
-    advice = "free some space" if full else "see to the disk and its permissions"
+    advice = "free some space, then " if full else "see to the disk and its permissions, then "
     if damaged:
-        advice = "its database is damaged, restore the store from a copy"
-    return StoreError(
-        f"{doing} failed in the store {path}: {error!r}; {advice}, then open it again"
-    )
+        advice = "its database is damaged, restore the store from a copy, then "
+    elif not isinstance(error, OSError | sqlite3.Error):  # such as Ctrl-C
+        advice = ""
+    return StoreError(f"{doing} failed in the store {path}: {error!r}; {advice}open it again")
 
 
 @contextlib.contextmanager

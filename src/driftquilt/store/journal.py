@@ -185,7 +185,8 @@ class Journal:
 
     def _commit_late(self, group: _Group) -> None:
         with self.lock:
-            if group is self._group:
+            # After Ctrl-C a group may be half of what was given.
+            if group is self._group and self._failure is None:
                 with contextlib.suppress(StoreError):  # remembered, and raised by the next call
                     self.commit()
                 self._is_told = self._failure is None
