@@ -135,6 +135,8 @@ def test_a_dropped_segment_is_gone_and_the_others_stay(store: Store) -> None:
     "call",
     [
         lambda store: store.read(9),
+        lambda store: store.read([9]),
+        lambda store: store.model([9]),
         lambda store: store.drop(9),
         lambda store: store.model(9),
         lambda store: store.drop_model(9),
@@ -146,7 +148,7 @@ def test_what_is_not_there_is_an_error_that_changes_nothing(
     store.append(batch(1))
     store.seal()
     before = snapshot(store)
-    with pytest.raises(InputError, match=r"there is no (segment|model) 9 in the store"):
+    with pytest.raises(InputError, match=r"there is no (segment|model) (9|\[9\]) in the store"):
         call(store)
     assert snapshot(store) == before
 
@@ -163,7 +165,19 @@ def test_state_is_replaced_by_key_and_handed_out_as_a_copy(store: Store) -> None
     assert store.state == everything
 
 
-@pytest.mark.parametrize("state", [{"a": object()}, {"a": {1, 2}}, {1: 2}, {"a": b"bytes"}])
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"a": object()},
+        {"a": {1, 2}},
+        {1: 2},
+        {None: 2},
+        {"a": b"bytes"},
+        {"\ud800": 1},
+        "a",
+        [[1, 2]],
+    ],
+)
 def test_state_that_is_not_json_is_refused_with_the_rows(store: Store, state: Any) -> None:
     store.append(batch(1), {"a": 1})
     before = snapshot(store)
@@ -189,6 +203,41 @@ def test_models_come_back_as_they_were(store: Store) -> None:
     ]
     with pytest.raises(InputError, match="the record of the model cannot be kept as JSON"):
         store.put_model(b"", {"net": object()})
+
+
+@pytest.mark.parametrize(
+    ("tensors", "record", "message"),
+    [
+        ("weights", {}, "a model is kept as bytes, not as str"),
+        (None, {}, "not as NoneType"),
+        (7, {}, "not as int"),
+        (b"", [1], "the record of the model is a list; give values by key"),
+        (b"", None, "the record of the model is a NoneType"),
+    ],
+)
+def test_a_model_that_is_not_one_is_refused_and_the_store_goes_on(
+    store: Store, tensors: Any, record: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        store.put_model(tensors, record)
+    assert store.put_model(memoryview(b"weights"), {}) == 1  # type: ignore[arg-type]
+    assert store.model(1)[0] == b"weights"
+    assert store.append(batch(1)) == 1
+
+
+def test_numbers_are_found_whatever_they_are_made_of(store: Store) -> None:
+    for _ in range(3):
+        store.append(batch(1))
+        store.seal()
+        store.put_model(b"m", {})
+    for number in (1.0, np.int64(2)):
+        assert store.read(number).num_rows == 1  # type: ignore[arg-type]
+        assert store.model(number) == (b"m", {})  # type: ignore[arg-type]
+        store.drop(number)  # type: ignore[arg-type]
+        store.drop_model(number)  # type: ignore[arg-type]
+    assert [segment.number for segment in store.segments] == [3]
+    if isinstance(store, DiskStore):
+        assert len(list(store.path.glob("*/*"))) == 2
 
 
 def test_what_is_appended_is_a_copy(store: Store) -> None:

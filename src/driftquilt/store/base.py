@@ -47,6 +47,7 @@ __all__ = [
     "name_to_json",
     "record_to_json",
     "state_to_json",
+    "tensors_to_bytes",
 ]
 
 SegmentName: TypeAlias = str | int | float | None
@@ -170,15 +171,31 @@ def state_to_json(state: State | None) -> dict[str, str]:
     {'position': '7', 'detector': '{"mean": 0.5}'}
     """
     given = {} if state is None else state
-    wrong = next((key for key in given if not isinstance(key, str)), None)
-    if wrong is not None:
-        raise InputError(f"the state has the key {wrong!r}; keys are strings")
+    if not isinstance(given, Mapping):
+        raise InputError(f"the state is a {type(given).__name__}; give values by key")
+    for key in given:
+        if not isinstance(key, str) or key != key.encode(errors="replace").decode():
+            raise InputError(f"the state has the key {key!r}; keys are strings of whole characters")
     return {key: _to_json(value, f"state[{key!r}]") for key, value in given.items()}
 
 
 def record_to_json(record: Mapping[str, Any]) -> str:
     """The record of a model as one JSON text."""
+    if not isinstance(record, Mapping):
+        raise InputError(
+            f"the record of the model is a {type(record).__name__}; give values by key"
+        )
     return _to_json(dict(record), "the record of the model")
+
+
+def tensors_to_bytes(tensors: Any) -> bytes:
+    """What is kept of a model, which nobody can change any more."""
+    if not isinstance(tensors, bytes | bytearray | memoryview):
+        raise InputError(
+            f"a model is kept as bytes, not as {type(tensors).__name__}; give those that "
+            "safetensors makes of its weights"
+        )
+    return bytes(tensors)
 
 
 def name_to_json(name: SegmentName) -> str:
@@ -199,11 +216,12 @@ def expect_rows(n_open: int) -> None:
 
 def find(kept: Mapping[int, T], number: int, what: str) -> T:
     """The segment or model of that number; `InputError` if there is none."""
-    if number not in kept:
+    try:
+        return kept[number]
+    except (KeyError, TypeError):  # a list is no key
         numbers = [*kept]
         there = f"there are {numbers}" if len(numbers) < _MANY else f"there are {len(numbers)}"
-        raise InputError(f"there is no {what} {number!r} in the store; {there}")
-    return kept[number]
+        raise InputError(f"there is no {what} {number!r} in the store; {there}") from None
 
 
 def _to_json(value: Any, what: str) -> str:

@@ -47,6 +47,7 @@ from driftquilt.store.base import (
     name_to_json,
     record_to_json,
     state_to_json,
+    tensors_to_bytes,
 )
 from driftquilt.store.files import DISK, Disk, Sink, reading, translated, trouble, write_file
 from driftquilt.store.folder import (
@@ -167,29 +168,31 @@ class DiskStore:
         """The rows, mapped from the file; its checksum is looked at once."""
         with self._working("reading a segment"):
             segment = find(self._kept.segments, number, "segment")
-            checked = number in self._checked
-        path = segment_path(self.path, number)
+            checked = segment.number in self._checked
+        path = segment_path(self.path, segment.number)
         with translated(self.path, "reading a segment"):
             table = read_segment_file(path, segment, check=not checked)
-        self._checked.add(number)
+        self._checked.add(segment.number)
         return table
 
     def drop(self, number: int) -> None:
         with self._working("dropping a segment"):
-            find(self._kept.segments, number, "segment")
+            number = find(self._kept.segments, number, "segment").number
             with self._journal.transaction({}):
                 self._manifest.drop_segment(number)
             del self._kept.segments[number]
+            self._checked.discard(number)
             self._disk.remove(segment_path(self.path, number))
 
     def put_model(
         self, tensors: bytes, record: Mapping[str, Any], state: State | None = None
     ) -> int:
         kept, texts = json.loads(record_to_json(record)), state_to_json(state)
+        content = tensors_to_bytes(tensors)
         with self._working("keeping a model"):
             number = self._kept.n_models + 1
             path = model_path(self.path, number)
-            n_bytes, sha256 = write_file(self._disk, path, lambda sink: sink.write(tensors))
+            n_bytes, sha256 = write_file(self._disk, path, lambda sink: sink.write(content))
             model = StoredModel(number, n_bytes, kept, sha256)
             with self._journal.transaction(texts):
                 self._manifest.add_model(model)
@@ -199,12 +202,12 @@ class DiskStore:
     def model(self, number: int) -> tuple[bytes, dict[str, Any]]:
         with self._working("reading a model"):
             model = find(self._kept.models, number, "model")
-            tensors = read_model_file(model_path(self.path, number), model)
+            tensors = read_model_file(model_path(self.path, model.number), model)
             return tensors, json.loads(record_to_json(model.record))
 
     def drop_model(self, number: int) -> None:
         with self._working("dropping a model"):
-            find(self._kept.models, number, "model")
+            number = find(self._kept.models, number, "model").number
             with self._journal.transaction({}):
                 self._manifest.drop_model(number)
             del self._kept.models[number]

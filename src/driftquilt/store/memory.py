@@ -35,6 +35,7 @@ from driftquilt.store.base import (
     name_to_json,
     record_to_json,
     state_to_json,
+    tensors_to_bytes,
 )
 from driftquilt.store.batches import Piece
 from driftquilt.store.intake import Intake
@@ -134,10 +135,11 @@ class MemoryStore:
         self, tensors: bytes, record: Mapping[str, Any], state: State | None = None
     ) -> int:
         kept, texts = json.loads(record_to_json(record)), state_to_json(state)
+        content = tensors_to_bytes(tensors)
         with self._open():
             self._n_models += 1
-            self._tensors[self._n_models] = bytes(tensors)
-            self._models[self._n_models] = StoredModel(self._n_models, len(tensors), kept)
+            self._tensors[self._n_models] = content
+            self._models[self._n_models] = StoredModel(self._n_models, len(content), kept)
             self._state.update(texts)
             return self._n_models
 
