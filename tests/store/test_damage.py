@@ -82,6 +82,18 @@ def test_the_checksum_of_a_segment_is_looked_at_once(path: Path) -> None:
         assert store.read(1).num_rows == 400
 
 
+def test_a_segment_that_is_damaged_after_that_look_is_told_if_it_cannot_be_read(
+    path: Path,
+) -> None:
+    file = path / "segments" / "000001.arrow"
+    with DiskStore(path) as store:
+        store.read(1)
+        file.write_bytes(b"\xff" * file.stat().st_size)
+        with pytest.raises(StoreError, match=r"000001\.arrow is damaged: .* from a copy"):
+            store.read(1)
+        assert store.append(pa.record_batch({"x": [1.0]})) == 804
+
+
 def test_a_segment_is_mapped_and_not_copied(path: Path) -> None:
     with DiskStore(path) as store:
         before = pa.total_allocated_bytes()

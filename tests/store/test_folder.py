@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from driftquilt.errors import DriftquiltError, StoreError
+from driftquilt.store import files
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.manifest import FORMAT
 
@@ -93,9 +94,24 @@ def test_an_empty_folder_and_an_unfinished_one_become_stores(tmp_path: Path) -> 
             assert store.append(pa.record_batch({"x": [1]})) == 1
 
 
-def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
-    with DiskStore(tmp_path / "a" / "b" / "store") as store:
+def test_folders_on_the_way_are_made_and_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, sync_folder = set[Path](), files._sync_folder
+
+    def watched(path: Path) -> None:
+        assert path.is_dir()
+        synced.add(path)
+        sync_folder(path)
+
+    monkeypatch.setattr(files, "_sync_folder", watched)
+    path = tmp_path / "a" / "b" / "store"
+    with DiskStore(path) as store:
         assert store.n_appended == 0
+    assert synced == {tmp_path, tmp_path / "a", tmp_path / "a" / "b", path}
+    synced.clear()
+    DiskStore(path).close()
+    assert synced == {path}
 
 
 @pytest.fixture

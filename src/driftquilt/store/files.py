@@ -89,15 +89,15 @@ class Disk:
         path.unlink(missing_ok=True)
 
     def make_folder(self, path: Path) -> None:
+        """A folder and those on the way to it, durably."""
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
+        for folder in missing:
+            _sync_folder(folder.parent)
 
     def sync_folder(self, path: Path) -> None:
         """Make the names in a folder durable."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            _sync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync_folder(path)
 
 
 DISK = Disk()
@@ -195,6 +195,14 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError(f"{path} is damaged: {error}; restore the store from a copy") from error
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync(descriptor: int) -> None:

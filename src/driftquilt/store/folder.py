@@ -132,9 +132,7 @@ class Hold:
 def take_hold(disk: Disk, path: Path) -> Hold:
     """The lock on a store's folder, which is made if it is missing."""
     expect_ours(path)
-    if not path.exists():
-        disk.make_folder(path)
-        disk.sync_folder(path.parent)
+    disk.make_folder(path)
     return Hold(path)
 
 

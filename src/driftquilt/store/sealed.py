@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from driftquilt.errors import StoreError
 from driftquilt.store.base import SealedSegment, StoredModel
+from driftquilt.store.files import reading
 
 __all__ = ["read_model_file", "read_segment_file"]
 
@@ -33,7 +34,8 @@ def read_segment_file(path: Path, segment: SealedSegment, *, check: bool) -> pa.
     data = pa.memory_map(str(path)).read_buffer()
     if check:
         _expect_sha256(path, data, segment.sha256, what)
-    return pa.ipc.open_file(data).read_all()
+    with reading(path):
+        return pa.ipc.open_file(data).read_all()
 
 
 def read_model_file(path: Path, model: StoredModel) -> bytes:
