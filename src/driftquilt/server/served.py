@@ -101,8 +101,7 @@ class Served:
         store = open_store(self.folder)
         try:
             state = store.state
-            stream = QuiltStream.open(store, trainer=self._train)
-            stream._engine.setup.estimator.set_params(engine="local")  # whatever it was begun with
+            stream = QuiltStream.open(store, trainer=self._train, engine="local")
             yield stream, state
         except BaseException:
             store.close()

@@ -40,7 +40,12 @@ def begin(place: Place | None, setup: Setup, trainer: Trainer) -> Engine:
 
 
 def resume(
-    place: Place, learner: Learner | None, detector: Any, wait: bool | None, trainer: Trainer
+    place: Place,
+    learner: Learner | None,
+    detector: Any,
+    wait: bool | None,
+    trainer: Trainer,
+    engine: str | None = None,
 ) -> tuple[Engine, Any]:
     """The stream of a store as it was after its last row, and what was waiting when it closed.
 
@@ -50,12 +55,12 @@ def resume(
         raise StoreError(f"there is no folder {place}; begin a stream: QuiltStream(store=path)")
     with _opened(place) as store:
         kept: Any = store.state.get("stream")
-        setup = Setup.from_json(kept, learner, detector, wait=wait)
+        setup = Setup.from_json(kept, learner, detector, wait=wait, engine=engine)
         _expect_trainer(trainer, setup)
         if setup.wait != kept.get("wait", False):
             store.write_state({"stream": {**kept, "wait": setup.wait}})
-        engine = Engine(setup, store, trainer)
-        return engine, engine.restore()
+        opened = Engine(setup, store, trainer)
+        return opened, opened.restore()
 
 
 def _expect_trainer(trainer: Trainer, setup: Setup) -> None:

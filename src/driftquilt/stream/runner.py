@@ -126,24 +126,25 @@ class QuiltStream(Late):
         detector: Any = None,
         wait: bool | None = None,
         trainer: Trainer = on_thread,
+        engine: str | None = None,
     ) -> Self:
         """The stream that a store holds, as it was after its last row.
 
-        A learner or a detector that is code of your own has to be given again; `wait` is as
-        before unless it is given. Rows that waited for their label are there if the stream was
-        closed, but not after a crash; from here on they are in the store. After a crash the next
-        `learn_one` tells what happened
-        since the last checkpoint, perhaps for the second time.
+        A learner or a detector that is code of your own has to be given again; `wait`, and the
+        estimator's `engine`, are as before unless they are given. Rows that waited for their label
+        are there if the stream was closed, but not after a crash; from here on they are in the
+        store. After a crash the next `learn_one` tells what happened since the last checkpoint,
+        perhaps for the second time.
         """
-        engine, waiting = opening.resume(store, learner, detector, wait, trainer)
+        opened, waiting = opening.resume(store, learner, detector, wait, trainer, engine)
         stream = cls.__new__(cls)
-        stream._begin(engine)
-        kept = stream._slots.restore(engine.store.state)
+        stream._begin(opened)
+        kept = stream._slots.restore(opened.store.state)
         stream._waiting.restore([*(waiting or []), *kept])
         if waiting:  # the checkpoint that has them does not know what becomes of them from here on
             for key, row in waiting:
-                engine.note(stream._slots.fill(key, row))
-            engine.checkpoint()
+                opened.note(stream._slots.fill(key, row))
+            opened.checkpoint()
         return stream
 
     def _begin(self, engine: Engine) -> None:

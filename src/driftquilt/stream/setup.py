@@ -91,9 +91,15 @@ class Setup:
 
     @classmethod
     def from_json(
-        cls, data: Any, learner: Learner | None, detector: Any, *, wait: bool | None = None
+        cls,
+        data: Any,
+        learner: Learner | None,
+        detector: Any,
+        *,
+        wait: bool | None = None,
+        engine: str | None = None,
     ) -> Setup:
-        """What `to_json` told of, with the code that it could not keep; None: wait as before."""
+        """What `to_json` told of, with the code that it could not keep; None: as before."""
         if not isinstance(data, dict) or "format" not in data:
             raise StoreError("there is no stream in this store; begin one: QuiltStream(store=path)")
         if data["format"] != FORMAT:
@@ -108,6 +114,8 @@ class Setup:
             )
         made = make_detector(data["detector"] if detector is None else detector, data["seed"])
         estimator = QuiltClassifier(**settings_from_json(data["estimator"]), learner=learner)
+        if engine is not None:
+            estimator.set_params(engine=engine)
         settings, guard = StreamSettings(**data["settings"]), Guard(**data["guard"])
         wait = data.get("wait", False) if wait is None else wait  # early stores do not say
         return cls(settings, estimator, made, guard, data["seed"], wait)

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.estimator_file import settings_to_json
 from driftquilt.learners.mlp import MLP
+from driftquilt.methods.explanation import KEPT_FROM
 from driftquilt.stream.events import (
     Event,
     ModelKept,
@@ -98,7 +99,7 @@ class Ended:
             metrics["seconds"] = self.trained.seconds
             metrics["n_current"] = self.trained.n_current
             metrics["n_segments"] = len(shares)
-            metrics["n_segments_kept"] = sum(share > 0 for share in shares)
+            metrics["n_segments_kept"] = sum(share >= KEPT_FROM for share in shares)
         if self.clf is not None:
             metrics["disparity_max"] = self.clf.disparity_max_
         return {name: float(value) for name, value in metrics.items() if value is not None}
