@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from driftquilt.server.bodies import JSON, read_labels_body, read_rows, read_strictly
+from driftquilt.server.bodies import read_labels_body, read_rows, read_strictly
 from driftquilt.server.house import NewStream
+from driftquilt.server.media import JSON
 from driftquilt.server.problems import Problem
 
 NO_BOOLEAN = "takes a number, text or null, but a boolean came; send 1 or 0"

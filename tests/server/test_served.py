@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from driftquilt.server import served as served_module
-from driftquilt.server.bodies import JSON, pack_rows, read_labels_body, read_rows
+from driftquilt.server.bodies import pack_rows, read_labels_body, read_rows
 from driftquilt.server.house import House, NewStream, Schema
+from driftquilt.server.media import JSON
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
 from driftquilt.server.settings import ServeSettings

@@ -12,7 +12,7 @@ import pyarrow as pa
 from fastapi import Response
 from numpy.typing import NDArray
 
-from driftquilt.server.bodies import ARROW, JSON
+from driftquilt.server.media import ARROW, JSON
 from driftquilt.server.problems import Problem
 from driftquilt.stream.rows import Label
 

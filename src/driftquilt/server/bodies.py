@@ -4,6 +4,7 @@ JSON is read strictly: no NaN, no infinity, no booleans for numbers, no key twic
 number beyond float32. Rows come as dictionaries, or as lists with the names once; `Frame` is what
 becomes of both, and of an Arrow table (`arrow_bodies`).
 
+>>> from driftquilt.server.media import JSON
 >>> read_rows(b'{"rows": [{"age": 31, "city": "Rome"}]}', JSON, 10).frame.texts
 {'city': ['Rome']}
 >>> read_rows(b'{"columns": ["age"], "rows": [[31], [true]]}', JSON, 10)
@@ -27,15 +28,13 @@ from driftquilt.errors import InputError
 from driftquilt.inputs.columns import FLOAT32_MAX
 from driftquilt.inputs.frame import Frame
 from driftquilt.server.arrow_bodies import read_arrow_rows
+from driftquilt.server.media import ARROW, NUMBERS
 from driftquilt.server.problems import Problem
 from driftquilt.server.reasons import plain_reason
 from driftquilt.server.sizes import MOST_ID_LETTERS, MOST_LETTERS, expect_names, expect_size
 from driftquilt.stream.rows import Label, read_label
 
 __all__ = [
-    "ARROW",
-    "JSON",
-    "NUMBERS",
     "IdLabels",
     "Rows",
     "pack_rows",
@@ -44,10 +43,6 @@ __all__ = [
     "read_rows",
     "read_strictly",
 ]
-
-JSON = "application/json"
-ARROW = "application/vnd.apache.arrow.stream"
-NUMBERS = "numbers"  # never sent: see `pack_rows`
 
 Value: TypeAlias = float | str | None
 T = TypeVar("T")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from driftquilt.inputs.columns import FLOAT32_MAX
 from driftquilt.server.house import NAME
 from driftquilt.server.sizes import MOST_ID_LETTERS, MOST_LETTERS
 
@@ -22,10 +23,10 @@ __all__ = [
     "PredictMatrixBody",
     "RowLabelsBody",
     "RowMatrixLabelsBody",
+    "Strict",
 ]
 
-_FLOAT32 = 3.4028234663852886e38
-Number = Annotated[float, Field(ge=-_FLOAT32, le=_FLOAT32, allow_inf_nan=False)]
+Number = Annotated[float, Field(ge=-FLOAT32_MAX, le=FLOAT32_MAX, allow_inf_nan=False)]
 Value = Number | str | None
 Column = Annotated[str, Field(max_length=MOST_LETTERS)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -35,18 +36,20 @@ _ROW: dict[str, Any] = {"age": 31, "city": "Rome"}
 EXAMPLE_ID = "1-0"
 
 
-class _Given(BaseModel):
+class Strict(BaseModel):
+    """Nothing but what is told of."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class Schema(_Given):
+class Schema(Strict):
     """Columns and labels that rows may have; others are refused."""
 
     columns: Annotated[dict[Column, Literal["number", "text"]], Field(min_length=1)]
     labels: Annotated[list[bool] | list[Whole] | list[str] | None, Field(min_length=1)] = None
 
 
-class GuardSettings(_Given):
+class GuardSettings(Strict):
     """What stands between a drift and a new model."""
 
     cool_down: Count = 0
@@ -54,7 +57,7 @@ class GuardSettings(_Given):
     margin: Annotated[float, Field(gt=-1)] = 0.1
 
 
-class NewStreamBody(_Given):
+class NewStreamBody(Strict):
     """A stream to be made; all but the name may be left out."""
 
     model_config = ConfigDict(
@@ -81,7 +84,7 @@ class NewStreamBody(_Given):
     random_state: Annotated[int, Field(ge=0, lt=2**32)] | None = None
 
 
-class PredictBody(_Given):
+class PredictBody(Strict):
     """Rows to be predicted, each with its columns."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"rows": [_ROW]}]})
@@ -90,7 +93,7 @@ class PredictBody(_Given):
     keep: Annotated[bool, Field(description="Whether rows wait for their labels.")] = True
 
 
-class PredictMatrixBody(_Given):
+class PredictMatrixBody(Strict):
     """Rows to be predicted, with the names of the columns once."""
 
     model_config = ConfigDict(
@@ -103,14 +106,14 @@ class PredictMatrixBody(_Given):
     keep: bool = True
 
 
-class IdLabel(_Given):
+class IdLabel(Strict):
     """The label of a predicted row."""
 
     id: Annotated[str, Field(max_length=MOST_ID_LETTERS)]
     label: Label
 
 
-class IdLabelsBody(_Given):
+class IdLabelsBody(Strict):
     """Labels of predicted rows, late and in any order."""
 
     model_config = ConfigDict(
@@ -121,7 +124,7 @@ class IdLabelsBody(_Given):
     labels: Annotated[list[IdLabel], Field(min_length=1)]
 
 
-class RowLabelsBody(_Given):
+class RowLabelsBody(Strict):
     """Rows with their labels."""
 
     model_config = ConfigDict(
@@ -132,7 +135,7 @@ class RowLabelsBody(_Given):
     labels: Annotated[list[Label], Field(min_length=1)]
 
 
-class RowMatrixLabelsBody(_Given):
+class RowMatrixLabelsBody(Strict):
     """Rows with their labels, and the names of the columns once."""
 
     model_config = ConfigDict(

@@ -9,7 +9,7 @@ from fastapi import Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from driftquilt.server.bodies import ARROW, JSON
+from driftquilt.server.media import ARROW, JSON
 from driftquilt.server.problems import MEDIA_TYPE
 from driftquilt.server.schemas import ProblemBody
 

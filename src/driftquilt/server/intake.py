@@ -28,6 +28,7 @@ from driftquilt.server.sizes import expect_stream_size, fits_stream
 from driftquilt.server.waiting import WaitingRows
 from driftquilt.server.waiting_file import WaitingFile
 from driftquilt.store.base import State
+from driftquilt.stream.columns import LABEL_WORDS
 from driftquilt.stream.rows import Label
 from driftquilt.stream.runner import QuiltStream
 
@@ -35,7 +36,6 @@ __all__ = ["Intake"]
 
 _AT_ONCE = 100  # rows learned between two looks at the stream
 _FRAME_BYTES = 1 << 24  # of requests whose rows are kept decoded
-_KIND = {bool: "booleans", int: "whole numbers", str: "text"}
 
 
 class _Waiting(NamedTuple):
@@ -248,7 +248,7 @@ class Intake:
         """Refuse labels of another kind than those so far, or that were not declared."""
         known = self.stream.classes[:1] or labels[:1]
         if any(type(label) is not type(known[0]) for label in labels):
-            raise Problem("rows-invalid", f"labels have been {_KIND[type(known[0])]} so far")
+            raise Problem("rows-invalid", f"labels have been {LABEL_WORDS[type(known[0])]} so far")
         expect_stream_size(n_classes=len({*self.stream.classes, *labels}))
         declared = (self._schema or {}).get("labels")
         if declared is None:

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 
 from driftquilt.server import schemas
 from driftquilt.server.answers import answer, answer_predictions, wants_arrow
-from driftquilt.server.bodies import ARROW, JSON, Rows, pack_rows, read_labels_body, read_rows
+from driftquilt.server.bodies import Rows, pack_rows, read_labels_body, read_rows
 from driftquilt.server.body_schemas import (
     IdLabelsBody,
     PredictBody,
@@ -19,6 +19,7 @@ from driftquilt.server.body_schemas import (
 )
 from driftquilt.server.documents import document
 from driftquilt.server.house import House
+from driftquilt.server.media import ARROW, JSON
 from driftquilt.server.operations import Name, Operation, allow, expect_type, on_thread, read_key
 from driftquilt.server.served import Served
 from driftquilt.server.sizes import expect_answer_size

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftquilt.server.body_schemas import EXAMPLE_ID, Label
+from driftquilt.server.body_schemas import EXAMPLE_ID, Label, Strict
 
 __all__ = [
     "Accuracy",
@@ -30,11 +30,7 @@ __all__ = [
 ]
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class ProblemBody(_Told):
+class ProblemBody(Strict):
     """Problem details, RFC 9457."""
 
     type: Annotated[str, Field(pattern="^urn:driftquilt:[a-z-]+$")]
@@ -44,20 +40,20 @@ class ProblemBody(_Told):
     request_id: str
 
 
-class Health(_Told):
+class Health(Strict):
     """Whether the service is there."""
 
     status: Literal["ok", "ready"]
 
 
-class Me(_Told):
+class Me(Strict):
     """Who asks, and what is allowed."""
 
     name: str | None
     scopes: list[Literal["read", "write", "admin"]]
 
 
-class LabelDelay(_Told):
+class LabelDelay(Strict):
     """Seconds from a prediction to its label, of the last thousand."""
 
     n: int
@@ -65,7 +61,7 @@ class LabelDelay(_Told):
     p90: float
 
 
-class Feed(_Told):
+class Feed(Strict):
     """The broker that feeds a stream."""
 
     source: str | None
@@ -74,7 +70,7 @@ class Feed(_Told):
     trouble: str | None
 
 
-class Stream(_Told):
+class Stream(Strict):
     """A stream as it is now."""
 
     name: str
@@ -103,14 +99,14 @@ class Stream(_Told):
     feed: Feed | None
 
 
-class Streams(_Told):
+class Streams(Strict):
     """All streams; those that are damaged can be deleted, and nothing else."""
 
     streams: list[Stream]
     damaged: list[str]
 
 
-class Predictions(_Told):
+class Predictions(Strict):
     """An answer for each row; before the first row is learned there is none."""
 
     model_config = ConfigDict(
@@ -132,14 +128,14 @@ class Predictions(_Told):
     model: int | None
 
 
-class Refusal(_Told):
+class Refusal(Strict):
     """An id that no row waits under, or under which one waits that does not go with the stream."""
 
     id: str
     reason: Literal["unknown", "forgotten", "unfit"]
 
 
-class Learned(_Told):
+class Learned(Strict):
     """What became of the labels; the rows are durable."""
 
     model_config = ConfigDict(
@@ -166,14 +162,14 @@ class Event(BaseModel):
     text: str
 
 
-class Events(_Told):
+class Events(Strict):
     """A page of events; `next` is where the next begins, null at the end."""
 
     events: list[Event]
     next: int | None
 
 
-class Segment(_Told):
+class Segment(Strict):
     """A past segment."""
 
     number: int
@@ -183,21 +179,21 @@ class Segment(_Told):
     used: Annotated[float, Field(description="Share of epochs of late, fading by half each time.")]
 
 
-class Current(_Told):
+class Current(Strict):
     """The segment that is open."""
 
     first_row: int
     n_rows: int
 
 
-class Segments(_Told):
+class Segments(Strict):
     """Past segments and the current one."""
 
     segments: list[Segment]
     current: Current
 
 
-class Patch(_Told):
+class Patch(Strict):
     """A past segment in one training; scores are known while its model is kept."""
 
     segment: int
@@ -207,7 +203,7 @@ class Patch(_Told):
     gain: float | None
 
 
-class Selection(_Told):
+class Selection(Strict):
     """A training: which segments it used, and what came of it."""
 
     number: int
@@ -225,13 +221,13 @@ class SelectionExplained(Selection):
     explanation: str
 
 
-class Selections(_Told):
+class Selections(Strict):
     """All trainings that are remembered: the rows of the quilt."""
 
     selections: list[Selection]
 
 
-class Accuracy(_Told):
+class Accuracy(Strict):
     """Accuracy by bucket of `size` rows, and the rows at which drifts were found."""
 
     size: int
@@ -240,7 +236,7 @@ class Accuracy(_Told):
     drifts: list[int]
 
 
-class Model(_Told):
+class Model(Strict):
     """A model that is kept."""
 
     version: int
@@ -250,20 +246,20 @@ class Model(_Told):
     in_use: bool
 
 
-class Models(_Told):
+class Models(Strict):
     """All models that are kept."""
 
     in_use: int | None
     models: list[Model]
 
 
-class ModelInUse(_Told):
+class ModelInUse(Strict):
     """The model that answers now."""
 
     model: int
 
 
-class Adapting(_Told):
+class Adapting(Strict):
     """A training is under way."""
 
     training: bool

@@ -8,10 +8,11 @@ from fastapi import Request, Response
 
 from driftquilt.server import schemas
 from driftquilt.server.answers import answer
-from driftquilt.server.bodies import JSON, read_strictly
+from driftquilt.server.bodies import read_strictly
 from driftquilt.server.body_schemas import NewStreamBody
 from driftquilt.server.documents import document
 from driftquilt.server.house import House, NewStream
+from driftquilt.server.media import JSON
 from driftquilt.server.operations import Name, Operation, allow, expect_type, read_key
 from driftquilt.server.problems import Problem
 

@@ -23,13 +23,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from driftquilt.server.media import ARROW, JSON, NUMBERS
+
 __all__ = ["Body", "Spot", "WaitingFile", "make_record", "read_record", "scan"]
 
 _log = logging.getLogger("driftquilt.server")
 
 _CRC = struct.Struct("<I")
 _HEAD = struct.Struct("<IIdB")
-_KINDS = ("application/json", "application/vnd.apache.arrow.stream", "numbers")
+_KINDS = (JSON, ARROW, NUMBERS)  # by their numbers in a record
 
 
 class Spot(NamedTuple):

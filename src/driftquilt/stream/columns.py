@@ -32,14 +32,15 @@ from driftquilt.inputs.row import Row
 from driftquilt.stream.rows import Label
 from driftquilt.stream.strangers import refuse_stranger
 
-__all__ = ["LABEL", "Columns", "expect_no_date_among"]
+__all__ = ["LABEL", "LABEL_WORDS", "Columns", "expect_no_date_among"]
 
 LABEL = "label"
 
 _KINDS = {bool: pa.bool_(), int: pa.int64(), str: pa.string()}
 _ARROW = {True: pa.string(), False: pa.float64()}
 _CODES = {pa.float64(): "d", pa.int64(): "q"}  # of numbers as `struct` writes them
-_WORDS = {bool: "booleans", int: "whole numbers", str: "text"}
+#: What labels are called by their type.
+LABEL_WORDS = {bool: "booleans", int: "whole numbers", str: "text"}
 
 
 class Columns:
@@ -78,7 +79,7 @@ class Columns:
             if type(label) is not label_type:
                 raise InputError(
                     f"the label {label!r} is a {type(label).__name__}, but labels have been "
-                    f"{_WORDS[label_type]} so far; make all of them the same kind"
+                    f"{LABEL_WORDS[label_type]} so far; make all of them the same kind"
                 )
             if isinstance(label, str):
                 _expect_unicode("the label", label)
