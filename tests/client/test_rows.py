@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -71,10 +71,20 @@ def test_values_of_any_kind_are_said_in_json(value: Any, sent: Any) -> None:
     assert json.loads(as_json({"x": value}).content) == {"x": sent}
 
 
-@pytest.mark.parametrize("value", [object(), b"raw", Decimal("0.1"), {1, 2}, date(2024, 2, 1)])
+@pytest.mark.parametrize("value", [object(), b"raw", Decimal("0.1"), {1, 2}])
 def test_a_value_that_has_no_word_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match="rows and labels are numbers, text"):
+    with pytest.raises(InputError, match="rows are numbers, text"):
         as_body([{"x": value}])
+
+
+@pytest.mark.parametrize("value", [date(2024, 2, 1), datetime(2024, 2, 1, 9, tzinfo=UTC), time(9)])
+def test_rows_with_dates_travel_as_arrow(value: Any) -> None:
+    body = as_body([{"x": value, "new": True}, {"x": None, "y": "a"}], keep=False)
+    read = pa.ipc.open_stream(body.content).read_all()
+    assert read.to_pydict() == {"x": [value, None], "new": [1, None], "y": [None, "a"]}
+    assert read.schema.metadata == {b"keep": b"false"}
+    with pytest.raises(InputError, match="all dates or all times"):
+        as_body([{"x": value}, {"x": "text"}])
 
 
 @pytest.mark.parametrize("yes", [True, np.bool_(True)])
@@ -83,8 +93,8 @@ def test_booleans_of_rows_are_numbers_and_those_of_labels_stay(yes: Any) -> None
     assert sent == {"rows": [{"new": 1}], "labels": [True]}
     assert type(sent["rows"][0]["new"]) is int
     assert sent["labels"][0] is True
-    table = pa.table({"new": [True, None]})
-    assert b'"rows":[[1],[null]]' in as_body(table, keep=False).content
+    table = pa.table({"new": [True, None], "label": [1, 2]})
+    assert b'"rows":[[1,1],[null,2]]' in as_body(table, keep=False).content
 
 
 def test_infinity_is_refused() -> None:

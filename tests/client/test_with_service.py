@@ -9,15 +9,17 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from driftquilt import AsyncClient, Client, ServiceError
+from driftquilt import AsyncClient, Client, QuiltClassifier, ServiceError
 from driftquilt.client.operations import OPERATIONS, Service, Stream
 from driftquilt.server.tokens import Tokens
 from tests.server.running import Running, wait_for
@@ -100,6 +102,48 @@ def test_tables_are_rows_like_any_other(client: Client, make: Any) -> None:
         told = stream.predict(make(known), keep=keep)
         assert told["labels"] == stream.predict(known, keep=False)["labels"]
         assert (told["ids"] is not None) is keep
+
+
+def test_dates_are_learned_as_dates_and_models_of_them_read_a_csv(
+    client: Client, tmp_path: Path
+) -> None:
+    stream = client.stream("dated")
+    client.create_stream("dated", random_state=0, settings={"n_wait": 40})
+    begin, draw = datetime(2024, 1, 1, tzinfo=UTC), random.Random(0)  # noqa: S311
+    days = [begin + timedelta(hours=6 * n) for n in range(120)]
+    at_work = ["yes" if day.weekday() < 5 and 6 <= day.hour <= 18 else "no" for day in days]
+    made = [{"at": day, "noise": draw.random()} for day in days]
+    for first in range(0, 120, 20):
+        stream.learn(made[first : first + 20], at_work[first : first + 20])
+    assert stream.status()["columns"] == {"at": "date", "noise": "number"}
+    told = stream.predict(pd.DataFrame(made[:2]))
+    assert stream.label(told["ids"], at_work[:2])["learned"] == 2
+    assert stream.predict(made[:1], keep=False)["ids"] is None
+    with pytest.raises(ServiceError, match="or none where it has held these"):
+        stream.learn([{"at": "yesterday", "noise": 1.0}], ["no"])
+    wait_for(lambda: stream.status()["model"])
+    (tmp_path / "model.safetensors").write_bytes(stream.model_file(stream.status()["model"]))
+    clf = QuiltClassifier.load(tmp_path / "model.safetensors")
+    assert len(clf.predict(pd.DataFrame(made))) == 120
+    client.stream("dated").delete()
+
+
+def test_json_has_dates_where_a_schema_declares_them(client: Client) -> None:
+    schema = {"columns": {"at": "date", "clock": "time", "x": "number"}}
+    client.create_stream("declared", schema=schema)
+    rows = {"at": "2024-05-01T12:00:00+02:00", "clock": "09:30", "x": 1}
+    url = f"{client._sender._connection.url}/v1/streams/declared"
+    told = httpx.post(f"{url}/predict", json={"rows": [rows]}).json()
+    labels = {"labels": [{"id": told["ids"][0], "label": "yes"}]}
+    assert httpx.post(f"{url}/labels", json=labels).json()["learned"] == 1
+    more = {"rows": [rows | {"at": "2024-05-02"}, rows | {"at": None}], "labels": ["yes", "no"]}
+    assert httpx.post(f"{url}/labels", json=more).json()["learned"] == 2
+    assert httpx.get(url).json()["columns"] == {"at": "date", "clock": "time", "x": "number"}
+    for wrong in ({"at": "yesterday"}, {"at": 7}, {"x": "2024-05-01"}, {"other": 1}):
+        refused = httpx.post(f"{url}/predict", json={"rows": [rows | wrong]})
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["type"] == "urn:driftquilt:rows-invalid"
+    client.stream("declared").delete()
 
 
 def test_the_service_as_a_whole_answers(client: Client) -> None:

@@ -8,9 +8,10 @@ Booleans of rows are numbers, 1 and 0, as they are in Arrow; labels stay what th
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from driftquilt.errors import InputError
@@ -31,17 +32,22 @@ class Body(NamedTuple):
 def as_body(rows: Any, *, keep: bool = True, labels: list[Any] | None = None) -> Body:
     """Rows, with their labels or without; `keep` is for rows to be predicted.
 
-    Labels of a table are its column `label`. What Arrow has no place for goes as JSON.
+    Labels of a table are its column `label`. Rows with dates go as a table too, since JSON has
+    none; a table that has such a column already goes as JSON.
     """
     if isinstance(rows, Mapping):
         rows = [rows]
     besides = {"keep": keep} if labels is None else {"labels": labels}
-    if isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows):
+    dicts = isinstance(rows, list | tuple) and all(isinstance(row, Mapping) for row in rows)
+    if dicts and any(_is_date(value) for row in rows for value in row.values()):
+        rows, dicts = _of_dicts(rows), False  # JSON has no dates
+    if dicts:
         values = [{name: _value(value) for name, value in row.items()} for row in rows]
         return as_json({"rows": values, **besides})
     table = _as_arrow(rows)
-    if keep and _LABEL not in table.column_names:
-        return Body(ARROW, _stream_of(table, labels))
+    if _LABEL not in table.column_names:
+        told = {} if keep else {"keep": "false"}
+        return Body(ARROW, _stream_of(table.replace_schema_metadata(told), labels))
     columns = [column.to_pylist() for column in table.columns]
     lists = [[_value(value) for value in row] for row in zip(*columns, strict=True)]
     return as_json({"columns": table.column_names, "rows": lists, **besides})
@@ -66,8 +72,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else _gap(value)
     raise InputError(
-        f"rows and labels are numbers, text, booleans and None, but got {value!r}; "
-        "give dates as numbers or text"
+        "rows are numbers, text, booleans, dates, times and None, and labels the first three, but "
+        f"got {value!r}"
     )
 
 
@@ -75,6 +81,22 @@ def _value(value: Any) -> Any:
     """A value of a row, which is a number where it was a boolean."""
     plain = value.item() if hasattr(value, "item") else value
     return int(plain) if isinstance(plain, bool) else plain
+
+
+def _is_date(value: Any) -> bool:
+    return isinstance(value, dt.date | dt.time)  # time stamps are dates too
+
+
+def _of_dicts(rows: Sequence[Mapping[str, Any]]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415  # only here: other dicts do without
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    try:
+        return pa.table({str(n): pa.array([_value(row.get(n)) for row in rows]) for n in names})
+    except pa.ArrowException as error:
+        raise InputError(
+            f"a column is all numbers, all text, all dates or all times: {error}"
+        ) from error
 
 
 def _gap(value: float) -> None:

@@ -3,22 +3,24 @@
 Arrow's reader trusts what it reads: offsets are looked at only by `validate`, and a compressed
 buffer is unpacked to whatever size it claims. So compressed bodies are refused before they are
 touched, everything else is validated in full before a value is read, and only flat columns of
-numbers, booleans, text and categories of text are taken. A column called `label` is set apart.
+numbers, booleans, text, categories of text, dates and times are taken. A column called `label` is
+set apart.
 
 >>> import pyarrow as pa
 >>> table = pa.table({"age": [31.0, None], "label": ["yes", "no"]})
 >>> sink = pa.BufferOutputStream()
 >>> with pa.ipc.new_stream(sink, table.schema) as writer:
 ...     writer.write_table(table)
->>> frame, labels = read_arrow_rows(sink.getvalue().to_pybytes(), most=10)
->>> frame.names, frame.numbers.tolist(), labels
-(('age',), [[31.0], [nan]], ['yes', 'no'])
+>>> read = read_arrow_rows(sink.getvalue().to_pybytes(), most=10)
+>>> read.frame.names, read.frame.numbers.tolist(), read.labels, read.keep
+(('age',), [[31.0], [nan]], ['yes', 'no'], True)
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +28,12 @@ from pyarrow import types
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.frame import Frame
+from driftquilt.inputs.header import flatten
+from driftquilt.server.dates import is_moment, read_arrow_dates
 from driftquilt.server.problems import Problem
 from driftquilt.server.sizes import expect_letters, expect_size
 
-__all__ = ["read_arrow_rows"]
+__all__ = ["ArrowRows", "read_arrow_rows"]
 
 _LABEL = "label"
 _MARK = 0xFFFFFFFF  # of a message's beginning
@@ -44,37 +48,52 @@ _UNSOUND = (
 _MOST_BATCHES = 100  # each is validated with the whole of its categories
 
 
-def read_arrow_rows(body: bytes, most: int) -> tuple[Frame, list[Any] | None]:
-    """Rows, and their labels if there is such a column."""
+class ArrowRows(NamedTuple):
+    """Rows, their labels if there is such a column, and whether they are to wait for labels."""
+
+    frame: Frame
+    labels: list[Any] | None
+    keep: bool
+
+
+def read_arrow_rows(body: bytes, most: int) -> ArrowRows:
+    """What a body holds; `keep` is `false` in the metadata of its schema, or true."""
     try:
         return _read_rows(body, most)
     except _UNSOUND as error:  # the names of columns are read last, and may be no text
         raise Problem("body-malformed", "the body is no sound Arrow stream") from error
 
 
-def _read_rows(body: bytes, most: int) -> tuple[Frame, list[Any] | None]:
+def _read_rows(body: bytes, most: int) -> ArrowRows:
     table = _read_table(body, most)
     names = table.column_names
     if len(set(names)) < len(names):
         raise Problem("body-invalid", "two columns have the same name")
     expect_size(table.num_rows, table.num_columns, most)
     labels = _to_list(table[_LABEL]) if _LABEL in names else None
-    kept = [name for name in names if name != _LABEL]
+    columns = flatten(_to_columns(name, table[name]) for name in names if name != _LABEL)
     try:
-        frame = Frame.of_columns(kept, [_to_list(table[name]) for name in kept], table.num_rows)
+        frame = Frame.of_columns([*columns], [*columns.values()], table.num_rows)
     except InputError as error:
         raise Problem("body-invalid", "a column holds numbers and text") from error
     expect_letters(frame.texts.values())
     if np.isinf(frame.numbers).any():
         raise Problem("body-invalid", "a number is infinite")
-    return frame, labels
+    return ArrowRows(frame, labels, _keep(table.schema.metadata or {}))
+
+
+def _keep(metadata: Mapping[bytes, bytes]) -> bool:
+    said = metadata.get(b"keep", b"true")
+    if said not in (b"true", b"false"):
+        raise Problem("body-invalid", "keep in the metadata of the schema is true or false")
+    return said == b"true"
 
 
 def _read_table(body: bytes, most: int) -> pa.Table:
     _refuse_compressed(body)
     with pa.ipc.open_stream(body) as reader:
         for field in reader.schema:
-            _expect_type(field.type)
+            _expect_type(field.name, field.type)
         batches, n_rows = [], 0
         for batch in reader:
             batch.validate(full=True)
@@ -87,7 +106,9 @@ def _read_table(body: bytes, most: int) -> pa.Table:
         return pa.Table.from_batches(batches, reader.schema)
 
 
-def _expect_type(kind: pa.DataType) -> None:
+def _expect_type(name: str, kind: pa.DataType) -> None:
+    if is_moment(kind) and name != _LABEL:
+        return
     if types.is_dictionary(kind):
         kind = kind.value_type
         if types.is_null(kind):  # which has a length and no values
@@ -98,9 +119,15 @@ def _expect_type(kind: pa.DataType) -> None:
     ):  # fmt: skip
         raise Problem(
             "body-invalid",
-            "a column holds other values than numbers, booleans and text; send dates as numbers "
-            "or text",
+            "a column holds other values than numbers, booleans, text, dates and times",
         )
+
+
+def _to_columns(name: str, column: pa.ChunkedArray) -> dict[str, list[Any]]:
+    """A column, or those of its parts if it holds dates or times."""
+    if is_moment(column.type):
+        return dict(read_arrow_dates(name, column))
+    return {name: _to_list(column)}
 
 
 def _to_list(column: pa.ChunkedArray) -> list[Any]:

@@ -112,8 +112,8 @@ def read_rows(body: bytes, kind: str, most: int) -> Rows:
     if kind == NUMBERS:
         return Rows(_unpack_rows(body))
     if kind == ARROW:
-        frame, _ = read_arrow_rows(body, most)
-        return Rows(_checked(frame))
+        found = read_arrow_rows(body, most)
+        return Rows(_checked(found.frame), keep=found.keep)
     read = _decode(_BODY, body)
     n_keys = 1 if read.keep is msgspec.UNSET else 2
     return Rows(
@@ -143,7 +143,7 @@ def read_strictly(body: bytes, kind: type[T]) -> T:
 
 
 def _from_arrow(body: bytes, most: int) -> Rows | IdLabels:
-    frame, labels = read_arrow_rows(body, most)
+    frame, labels, _ = read_arrow_rows(body, most)
     if labels is None:
         raise Problem("body-invalid", "the table has no column 'label'")
     read = read_each_label(labels)

@@ -45,7 +45,7 @@ class Strict(BaseModel):
 class Schema(Strict):
     """Columns and labels that rows may have; others are refused."""
 
-    columns: Annotated[dict[Column, Literal["number", "text"]], Field(min_length=1)]
+    columns: Annotated[dict[Column, Literal["number", "text", "date", "time"]], Field(min_length=1)]
     labels: Annotated[list[bool] | list[Whole] | list[str] | None, Field(min_length=1)] = None
 
 

@@ -29,6 +29,7 @@ from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.server.bodies import read_each_label
+from driftquilt.server.dates import KINDS
 from driftquilt.server.once import Once
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served, open_store
@@ -60,7 +61,7 @@ Whole = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 
 
 class Schema(msgspec.Struct, forbid_unknown_fields=True):
-    """Columns by name, with `number` or `text`; labels that may come."""
+    """Columns by name, with their kinds (`dates.KINDS`); labels that may come."""
 
     columns: dict[str, str]
     labels: list[int | bool | str] | None = None
@@ -256,10 +257,11 @@ def _expect_new(new: NewStream) -> None:
     _expect_settings(new)
     if new.schema is not None:
         kinds = set(new.schema.columns.values())
-        if not new.schema.columns or not kinds <= {"number", "text"} or new.schema.labels == []:
+        if not new.schema.columns or not kinds <= KINDS.keys() or new.schema.labels == []:
             raise Problem(
                 "body-invalid",
-                "a schema has columns, each with number or text, and labels, if any, not none",
+                "a schema has columns, each with number, text, date or time, and labels, if any, "
+                "not none",
             )
         expect_names(new.schema.columns)
         if LABEL in new.schema.columns:

@@ -20,6 +20,7 @@ from driftquilt.inputs.frame import Frame
 from driftquilt.inputs.row import Row
 from driftquilt.server.bodies import IdLabels, Rows, read_rows
 from driftquilt.server.curve import Curve
+from driftquilt.server.dates import read_dates
 from driftquilt.server.delays import Delays
 from driftquilt.server.once import Once
 from driftquilt.server.problems import Problem
@@ -236,7 +237,8 @@ class Intake:
             body = self.waiting.read(spot)
             if body is None:
                 return None
-            frame = read_rows(body.content, body.kind, body.n_rows).frame
+            read = read_rows(body.content, body.kind, body.n_rows).frame
+            frame = read_dates(read, self._schema)
             self._frames[key] = (frame, len(body.content))
             self._frame_bytes += len(body.content)
             while self._frame_bytes > _FRAME_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from driftquilt.server.body_schemas import (
     RowLabelsBody,
     RowMatrixLabelsBody,
 )
+from driftquilt.server.dates import read_dates
 from driftquilt.server.documents import document
 from driftquilt.server.house import House
 from driftquilt.server.media import ARROW, JSON
@@ -86,7 +88,8 @@ class RowsApi:
         return answer(await served.learn(given, key, digest, len(body)))
 
     def _ask(self, served: Served, view: View, body: bytes, kind: str) -> tuple[Rows, Any]:
-        rows = read_rows(body, kind, self._house.settings.max_rows)
+        read = read_rows(body, kind, self._house.settings.max_rows)
+        rows = replace(read, frame=read_dates(read.frame, served.about.schema))
         view.expect(rows.frame, served.about.schema)
         expect_answer_size(len(rows.frame), len(view.answers.classes))
         return rows, view.answers.predict(rows.frame)

@@ -82,7 +82,7 @@ class Stream(Strict):
     accuracy: float | None
     recent_accuracy: float | None
     classes: list[Label]
-    columns: dict[str, Literal["number", "text"]]
+    columns: dict[str, Literal["number", "text", "date", "time"]]
     model: int | None
     models: list[int]
     training: bool

@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from typing import Any, TypeVar
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.methods.explanation import Selection
 from driftquilt.server.bodies import IdLabels, Rows
+from driftquilt.server.dates import read_dates
 from driftquilt.server.intake import Intake
 from driftquilt.server.keeping import Keeper, failed, settle
 from driftquilt.server.logs import request_id
@@ -143,6 +144,7 @@ class Served:
         if isinstance(given, IdLabels):
             ids = partial(self.intake.learn_ids, given, key, digest)
             return await self.turn(ids, len(given.pairs), n_bytes)
+        given = replace(given, frame=read_dates(given.frame, self.about.schema))
         self.view.expect(given.frame, self.about.schema)
         rows = partial(self.intake.learn_rows, given, key, digest)
         return await self.turn(rows, len(given.frame), n_bytes)

@@ -7,6 +7,8 @@ from typing import Any
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.frame import Frame
+from driftquilt.inputs.moments import source
+from driftquilt.server.dates import told_kinds
 from driftquilt.server.problems import Problem
 from driftquilt.server.sizes import expect_stream_size
 from driftquilt.stream.columns import LABEL, expect_no_date_among
@@ -50,7 +52,9 @@ class View:
             expect_no_date_among([*self.numbers, *self.texts], new)
         except InputError as error:
             raise Problem(
-                "rows-invalid", "the name of a column is that of a part of a date beside another"
+                "rows-invalid",
+                "a column holds a date or a time where it has held none so far, or none where it "
+                "has held these",
             ) from error
 
     def expect(self, frame: Frame, schema: dict[str, Any] | None) -> None:
@@ -94,7 +98,7 @@ def look(stream: QuiltStream, previous: View | None, **extra: Any) -> View:
         "n_current": stream.n_current,
         "accuracy": round(stream.accuracy, 6) if stream.n_rows else None,
         "classes": stream.classes,
-        "columns": columns,
+        "columns": told_kinds(columns),
         "model": stream.model,
         "models": stream.models,
         "training": stream.training,
@@ -121,21 +125,17 @@ def _short(name: str) -> str:
 
 
 def _expect_declared(frame: Frame, declared: dict[str, str]) -> None:
-    for name in frame.names:
-        if declared.get(name) != "number":
-            known = name in declared
+    for name in (*frame.names, *frame.texts):
+        kind, known = "text" if name in frame.texts else "number", declared.get(source(name))
+        if known is None or (source(name) != name and known not in _MOMENTS):
+            raise Problem("rows-invalid", _UNDECLARED)
+        if source(name) == name and known != kind:
             raise Problem(
-                "rows-invalid",
-                f"the column {_short(name)} is declared as text" if known else _UNDECLARED,
-            )
-    for name in frame.texts:
-        if declared.get(name) != "text":
-            known = name in declared
-            raise Problem(
-                "rows-invalid",
-                f"the column {_short(name)} is declared as numbers" if known else _UNDECLARED,
+                "rows-invalid", f"the column {_short(name)} is declared as {_PLURALS[known]}"
             )
 
 
+_MOMENTS = ("date", "time")
+_PLURALS = {"number": "numbers", "text": "text", "date": "dates", "time": "times of day"}
 _LETTERS = 40  # of a name in a sentence
 _UNDECLARED = "there is a column that the stream's schema does not have"
