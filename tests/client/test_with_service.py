@@ -128,11 +128,11 @@ def test_dates_are_learned_as_dates_and_models_of_them_read_a_csv(
     client.stream("dated").delete()
 
 
-def test_json_has_dates_where_a_schema_declares_them(client: Client) -> None:
+def test_json_has_dates_where_a_schema_declares_them(client: Client, url: str) -> None:
     schema = {"columns": {"at": "date", "clock": "time", "x": "number"}}
     client.create_stream("declared", schema=schema)
     rows = {"at": "2024-05-01T12:00:00+02:00", "clock": "09:30", "x": 1}
-    url = f"{client._sender._connection.url}/v1/streams/declared"
+    url = f"{url}/v1/streams/declared"
     told = httpx.post(f"{url}/predict", json={"rows": [rows]}).json()
     labels = {"labels": [{"id": told["ids"][0], "label": "yes"}]}
     assert httpx.post(f"{url}/labels", json=labels).json()["learned"] == 1
