@@ -44,8 +44,9 @@ docs: $(DOCS_STAMP)
 audit: $(STAMP)
 	@test -x $(AUDIT_VENV)/bin/pip-audit || ($(PYTHON) -m venv $(AUDIT_VENV) && \
 		$(AUDIT_VENV)/bin/python -m pip install -qq --disable-pip-version-check pip-audit)
-	@$(AUDIT_VENV)/bin/pip-audit --requirement constraints.txt \
-		--requirement constraints-mlflow.txt --no-deps --disable-pip
+	@for pins in constraints.txt constraints-mlflow.txt; do \
+		$(AUDIT_VENV)/bin/pip-audit --requirement $$pins --no-deps --disable-pip --strict || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) $(MLFLOW_VENV) $(AUDIT_VENV) demo-out bench-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
