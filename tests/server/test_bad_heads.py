@@ -103,6 +103,21 @@ def test_a_head_that_takes_too_long_is_refused_and_silence_is_hung_up_on(tmp_pat
         assert "Traceback" not in running.log
 
 
+def test_a_request_that_the_end_cuts_short_is_told_to_come_again(tmp_path: Path) -> None:
+    with Running(tmp_path, drain_seconds=1) as running:
+        begun = socket.create_connection(("127.0.0.1", running.port), timeout=30)
+        with begun as connection, connection.makefile("rb") as answer:
+            create = head("Expect: 100-continue", LENGTH, first="POST /v1/streams HTTP/1.1")
+            connection.sendall(create + BODY[:5])
+            assert answer.readline() == b"HTTP/1.1 100 Continue\r\n"  # its body is awaited
+            running.end()
+            told = answer.read().lower()
+        assert b"http/1.1 503" in told
+        assert b"retry-after: 5" in told
+        assert b"urn:driftquilt:stopping" in told
+        assert "Traceback" not in running.log
+
+
 def test_empty_lines_do_not_hold_a_connection_open(tmp_path: Path) -> None:
     with Running(tmp_path, body_seconds=0.5) as running:
         with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:

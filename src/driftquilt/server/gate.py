@@ -106,7 +106,9 @@ class Gate:
         except Problem as problem:
             await passage.refuse(problem)
         except asyncio.CancelledError:
-            raise
+            if not self.stopping:
+                raise
+            await passage.refuse(_stopping(), drain=False)  # `drain_seconds` are over
         except ClientDisconnect:
             passage.status = _HUNG_UP
         except Exception:
@@ -126,7 +128,7 @@ class Gate:
 
     def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
         if self.stopping:
-            raise Problem("stopping", "the service is being stopped", {"Retry-After": "5"})
+            raise _stopping()
         _expect_headers(scope["headers"])
         if b"transfer-encoding" in headers and b"content-length" in headers:
             raise Problem("request-malformed", "the length of the body is given twice")
@@ -219,11 +221,11 @@ class _Passage:
             message = {**message, "headers": headers}
         await self._send(message)
 
-    async def refuse(self, problem: Problem) -> None:
+    async def refuse(self, problem: Problem, *, drain: bool = True) -> None:
         """A problem instead of an answer; nothing if the answer has begun."""
         if self.status:
             return
-        if not self._whole:
+        if drain and not self._whole:
             await self._drain()
         body = orjson.dumps(problem.to_json(self.request_id))
         headers = [
@@ -255,6 +257,10 @@ class _Passage:
                         return
         except TimeoutError:
             return
+
+
+def _stopping() -> Problem:
+    return Problem("stopping", "the service is being stopped", {"Retry-After": "5"})
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="driftquilt"'}
