@@ -48,7 +48,7 @@ REQUEST_ID = "driftquilt.request_id"
 ROUTE = "driftquilt.route"
 #: Paths that need no token: they tell nothing about any stream.
 OPEN = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
-_ID = re.compile(rb"[A-Za-z0-9_.-]{8,64}")
+_ID = re.compile(rb"(?!dq_)[A-Za-z0-9_.-]{8,64}")  # ids are logged, and tokens are not
 _LOCAL = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _MOST_HEADERS = 64
 _MOST_HEADER_BYTES = 1 << 15
