@@ -160,6 +160,19 @@ def test_an_operation_is_told_in_full(operation: Operation) -> None:
     assert done == "204" or told["responses"][done]["content"]
 
 
+def test_the_headers_that_are_read_are_told() -> None:
+    def taking(header: str) -> set[str]:
+        return {
+            repr(operation)
+            for operation in OPERATIONS
+            if header in {parameter["name"] for parameter in operation.told.get("parameters", [])}
+        }
+
+    posts = {repr(operation) for operation in OPERATIONS if operation.method == "POST"}
+    assert taking("Idempotency-Key") == posts - {"POST /v1/streams/{name}/predict"}
+    assert taking("Last-Event-ID") == {"GET /v1/streams/{name}/events/live"}
+
+
 @pytest.mark.parametrize(
     "operation",
     [operation for operation in OPERATIONS if "requestBody" in operation.told],

@@ -13,7 +13,23 @@ from driftquilt.server.media import ARROW, JSON
 from driftquilt.server.problems import MEDIA_TYPE
 from driftquilt.server.schemas import ProblemBody
 
-__all__ = ["document"]
+__all__ = ["KEY_LETTERS", "ONCE", "RESUME", "document"]
+
+KEY_LETTERS = r"[A-Za-z0-9_.:-]{1,128}"
+#: Headers that some operations take.
+ONCE: dict[str, Any] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "The same key with the same body does nothing twice and gets the answer again, "
+    "marked `Idempotent-Replayed: true`.",
+    "schema": {"type": "string", "pattern": f"^{KEY_LETTERS}$", "examples": ["order-7"]},
+}
+RESUME: dict[str, Any] = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "description": "The number of the last event that came; those after it follow.",
+    "schema": {"type": "string", "examples": ["5"]},
+}
 
 _ALWAYS = (400, 401, 403, 404, 408, 413, 421, 422, 429, 431, 500, 503)
 
@@ -28,6 +44,7 @@ def document(
     arrow: bool = False,
     arrow_answer: bool = False,
     media: str | None = None,
+    headers: Sequence[dict[str, Any]] = (),
     problems: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Arguments of a route; `arrow` is for the body."""
@@ -46,6 +63,7 @@ def document(
     extra: dict[str, Any] = {
         "security": [{"token": [scope]}],
         "x-scope": scope,
+        "parameters": [*headers],
     }
     if body:
         extra["requestBody"] = {"required": True, "content": _content(body, arrow)}

@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from driftquilt.errors import InputError
 from driftquilt.server import schemas, told
 from driftquilt.server.answers import answer
-from driftquilt.server.documents import document
+from driftquilt.server.documents import ONCE, document
 from driftquilt.server.house import House
 from driftquilt.server.model_files import model_bytes
 from driftquilt.server.operations import Name, Operation, Version, allow, in_turn, on_thread
@@ -34,11 +34,14 @@ class ModelsApi:
         models = "/v1/streams/{name}/models"
         every = document("read", schemas.Models, "Models that are kept")
         file = document("read", None, "A model's file", media=_BYTES, problems=[406])
-        promote = document("admin", schemas.ModelInUse, "Let a model answer")
+        promote = document("admin", schemas.ModelInUse, "Let a model answer", headers=[ONCE])
         before = document(
-            "admin", schemas.ModelInUse, "Let the next older model answer", problems=[409]
+            "admin", schemas.ModelInUse, "Let the next older model answer",
+            headers=[ONCE], problems=[409],
+        )  # fmt: skip
+        adapt = document(
+            "admin", schemas.Adapting, "Train now", status=202, headers=[ONCE], problems=[409]
         )
-        adapt = document("admin", schemas.Adapting, "Train now", status=202, problems=[409])
         return [
             Operation("GET", models, self.models, every),
             Operation("GET", f"{models}/{{version}}/file", self.file, file),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from fastapi import Path, Query, Request, Response
 
 from driftquilt.server.answers import answer
+from driftquilt.server.documents import KEY_LETTERS
 from driftquilt.server.gate import CALLER, Caller
 from driftquilt.server.house import NAME, House
 from driftquilt.server.once import short_digest
@@ -34,7 +35,7 @@ T = TypeVar("T")
 Name = Annotated[str, Path(pattern=NAME, description="A stream's name.", examples=["clicks"])]
 Version = Annotated[int, Path(ge=1, lt=2**31, description="A model's version.", examples=[1])]
 After = Annotated[int, Query(ge=0, lt=2**53, description="The number of an event.")]
-_KEY = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_KEY = re.compile(KEY_LETTERS)
 
 
 class Operation(NamedTuple):

@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 
 from driftquilt.server import schemas, told
 from driftquilt.server.answers import answer
-from driftquilt.server.documents import document
+from driftquilt.server.documents import RESUME, document
 from driftquilt.server.gate import Caller
 from driftquilt.server.house import House
 from driftquilt.server.live import live
@@ -33,8 +33,9 @@ class PastApi:
         selections = document("read", schemas.Selections, "Trainings, and the segments they used")
         explained = document("read", schemas.SelectionExplained, "A training explained")
         happens = document(
-            "read", None, "What happens, as server-sent events", media="text/event-stream"
-        )
+            "read", None, "What happens, as server-sent events", media="text/event-stream",
+            headers=[RESUME],
+        )  # fmt: skip
         what = document("read", schemas.Events, "What happened")
         segments = document("read", schemas.Segments, "Past segments and the current one")
         accuracy = document("read", schemas.Accuracy, "Accuracy over the stream's life")

@@ -19,7 +19,7 @@ from driftquilt.server.body_schemas import (
     RowMatrixLabelsBody,
 )
 from driftquilt.server.dates import read_dates
-from driftquilt.server.documents import document
+from driftquilt.server.documents import ONCE, document
 from driftquilt.server.house import House
 from driftquilt.server.media import ARROW, JSON
 from driftquilt.server.operations import Name, Operation, allow, expect_type, on_thread, read_key
@@ -49,7 +49,7 @@ class RowsApi:
         labels = document(
             "write", schemas.Learned, "Learn labels of predicted rows, or rows with labels",
             body=[IdLabelsBody, RowLabelsBody, RowMatrixLabelsBody],
-            arrow=True, problems=[409, 415],
+            arrow=True, headers=[ONCE], problems=[409, 415],
         )  # fmt: skip
         return [
             Operation("POST", "/v1/streams/{name}/predict", self.predict, predict),

@@ -10,7 +10,7 @@ from driftquilt.server import schemas
 from driftquilt.server.answers import answer
 from driftquilt.server.bodies import read_strictly
 from driftquilt.server.body_schemas import NewStreamBody
-from driftquilt.server.documents import document
+from driftquilt.server.documents import ONCE, document
 from driftquilt.server.house import House, NewStream
 from driftquilt.server.media import JSON
 from driftquilt.server.operations import Name, Operation, allow, expect_type, read_key
@@ -29,7 +29,7 @@ class StreamsApi:
         """All of them."""
         create = document(
             "admin", schemas.Stream, "Make a stream", status=201, body=[NewStreamBody],
-            problems=[409, 413, 415],
+            headers=[ONCE], problems=[409, 413, 415],
         )  # fmt: skip
         delete = document("admin", None, "Delete a stream and its rows", status=204)
         one = "/v1/streams/{name}"
