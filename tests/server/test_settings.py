@@ -61,6 +61,12 @@ def test_a_name_in_the_file_that_is_no_setting_is_refused(tmp_path: Path) -> Non
         ServeSettings(config)
 
 
+def test_a_variable_that_is_no_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRIFTQUILT_SERVE_MAX_ROW", "5")
+    with pytest.raises(InputError, match=r"no setting 'max_row' for the variable .*_MAX_ROW; "):
+        ServeSettings()
+
+
 def test_addresses_of_brokers_are_in_no_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ set it with --port, DRIFTQUILT_SERVE_PORT or in the file of --config
 from __future__ import annotations
 
 import ipaddress
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -68,6 +69,7 @@ class ServeSettings(BaseSettings):
 
     def __init__(self, config: Path | None = None, **flags: Any) -> None:
         in_file = {} if config is None else _read(config)
+        _expect_variables()
         try:
             super().__init__(**flags, _in_file=in_file)
         except ValidationError as error:
@@ -116,14 +118,25 @@ def _read(config: Path) -> dict[str, Any]:
         ) from error
 
 
+def _expect_variables() -> None:
+    """Refuse a variable that sets nothing: it would be a limit that nobody keeps."""
+    known = {f"{_PREFIX}{name.upper()}" for name in ServeSettings.model_fields}
+    for variable in sorted(os.environ):
+        if variable.upper().startswith(_PREFIX) and variable.upper() not in known:
+            raise _unknown(variable[len(_PREFIX) :].lower(), f" for the variable {variable}")
+
+
+def _unknown(name: str, where: str) -> InputError:
+    known = ", ".join(ServeSettings.model_fields)
+    return InputError(f"there is no setting {name!r}{where}; there are {known}")
+
+
 def _trouble(error: ValidationError, config: Path | None) -> InputError:
     """The first thing that is wrong, in a sentence."""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
-        where = f" in {config}" if config is not None else ""
-        known = ", ".join(ServeSettings.model_fields)
-        return InputError(f"there is no setting {name!r}{where}; there are {known}")
+        return _unknown(name, f" in {config}" if config is not None else "")
     fault = first["msg"].removeprefix("Input ").removeprefix("String ")
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
     got = "" if name in _SECRET else f", but got {first['input']!r}"
