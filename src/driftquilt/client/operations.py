@@ -198,7 +198,7 @@ class Stream(Generic[Answer, Content, Events]):
         return self._ask("promote", version=version)
 
     def rollback(self) -> Answer:
-        """Use the model that was in use before."""
+        """Use the next older model that is kept."""
         return self._ask("rollback")
 
     def model_file(self, version: int, *, file_format: str = "safetensors") -> Content:
