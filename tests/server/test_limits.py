@@ -70,6 +70,19 @@ def _me(service: InProcess, token: str) -> int:
     return service.get("/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code
 
 
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [("/v1/streams", "GET, POST"), ("/v1/streams/s", "DELETE, GET"), ("/v1/me", "GET")],
+)
+def test_a_method_that_does_not_go_is_told_which_do(
+    tmp_path: Path, path: str, methods: str
+) -> None:
+    with in_process(tmp_path) as service:
+        answer = service.request("PATCH", path)
+        assert methods in expect(answer, 405, "method-unknown")["detail"]
+        assert answer.headers["allow"] == methods
+
+
 def test_rows_and_streams_have_limits(tmp_path: Path) -> None:
     with in_process(tmp_path, max_rows=2, max_streams=1) as service:
         assert service.post("/v1/streams", json={"name": "s"}).status_code == 201

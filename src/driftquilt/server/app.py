@@ -19,6 +19,7 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from driftquilt import __version__
 from driftquilt.errors import StoreError
@@ -162,14 +163,14 @@ def _open(told: Any, summary: str) -> dict[str, Any]:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    problem = _to_problem(error)
+    problem = _to_problem(error, request)
     told = problem.to_json(request.scope[REQUEST_ID])
     return Response(
         orjson.dumps(told), problem.status, problem.headers, media_type=problems.MEDIA_TYPE
     )
 
 
-def _to_problem(error: Exception) -> Problem:
+def _to_problem(error: Exception, request: Request) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, StoreError):
@@ -179,6 +180,14 @@ def _to_problem(error: Exception) -> Problem:
         return Problem("parameter-invalid", f"{where[-1]!r} in the {where[0]} is not one it takes")
     if isinstance(error, HTTPException):
         if error.status_code == 405:  # noqa: PLR2004
-            return Problem("method-unknown", "use another method", error.headers)
+            allowed = _allowed(request)
+            return Problem("method-unknown", f"this path takes {allowed}", {"Allow": allowed})
         return Problem("not-found", "there is nothing at this path")
     return internal()
+
+
+def _allowed(request: Request) -> str:
+    """The methods of a path, which are routes of their own."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    fitting = [route for route in routes if route.path_regex.match(request.scope["path"])]
+    return ", ".join(sorted({method for route in fitting for method in route.methods or ()}))
