@@ -130,6 +130,7 @@ LABELLED = {
     "a label of 65 bits": (422, labelled(str(2**63))),
     "a label of 400 digits": (422, labelled("9" * 400)),
     "a label of another kind": (422, labelled("1")),
+    "a label that ends in a zero": (422, labelled(f'"{MARK}\\u0000"')),
     "labels of two kinds": (422, f'{{"rows": [{ROW}, {ROW}], "labels": ["{MARK}", 1]}}'.encode()),
     "keep": (422, f'{{"rows": [{ROW}], "labels": ["{MARK}"], "keep": true}}'.encode()),
     "columns without rows": (422, f'{{"columns": ["{MARK}"], "labels": []}}'.encode()),

@@ -48,7 +48,7 @@ BAD_ROWS: list[Any] = [
     {"a": datetime(2024, 5, 1, tzinfo=UTC), "b": 1.0},
     {"a (time of day, sin)": 0.5, "b": 1.0},
 ]
-BAD_LABELS: list[Any] = [None, math.nan, 1.5, 3, True, b"yes", ["yes"], object(), "\ud800"]
+BAD_LABELS: list[Any] = [None, math.nan, 1.5, 3, True, b"yes", ["yes"], object(), "\ud800", "\0"]
 BAD_TABLES: list[Any] = [
     {"a": 1.0, "b": 2.0},
     "rows",

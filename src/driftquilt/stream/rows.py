@@ -42,7 +42,7 @@ def read_label(y: Any) -> Label:
     if isinstance(y, bool):
         return y
     if isinstance(y, str):
-        return str.__str__(y)
+        return _read_text(str.__str__(y))
     if isinstance(y, float) and math.isfinite(y) and y == int(y):
         y = int(y)
     if isinstance(y, int) and -_INT64 <= y < _INT64:
@@ -50,6 +50,16 @@ def read_label(y: Any) -> Label:
     raise InputError(
         f"the label {y!r} is a {type(y).__name__}; a label is a whole number, a boolean or a string"
     )
+
+
+def _read_text(label: str) -> str:
+    """A label of text, unless it would be another one in an array."""
+    if label.endswith("\0"):
+        raise InputError(
+            f"the label {reprlib.repr(label)} ends in a zero character, which numpy drops; leave "
+            "it out"
+        )
+    return label
 
 
 def iter_rows(X: Any) -> Iterable[Any]:
