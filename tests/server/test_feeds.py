@@ -68,6 +68,21 @@ def test_answers_go_back_to_a_broker(broker: RedisBroker, tmp_path: Path) -> Non
         assert answer["prediction"] in (0, 1)
 
 
+def test_a_model_that_took_over_is_told_though_no_more_messages_come(
+    broker: RedisBroker, tmp_path: Path
+) -> None:
+    back = broker.url.replace("stream=rows", "stream=answers")
+    feeds = {"feeds": json.dumps({"clicks": broker.url}), "answers": json.dumps({"clicks": back})}
+    broker.send(bodies(range(120)))
+    with Running(tmp_path, **feeds) as service, service.client() as client, broker.client() as seen:
+        client.create_stream("clicks")  # a model after 100 rows
+
+        def promoted() -> bool:
+            return any(b"ModelPromoted" in entry[b"body"] for _, entry in seen.xrange("answers"))
+
+        wait_for(promoted)
+
+
 def test_a_feed_that_cannot_go_on_says_why_and_the_password_stays_hidden(tmp_path: Path) -> None:
     url = "redis://ops:rosebud-42@127.0.0.1:1/0?stream=rows"
     with (

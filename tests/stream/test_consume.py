@@ -147,6 +147,49 @@ def test_answers_and_events_go_back(broker: RedisBroker, source: Source, to: Sou
     assert {"ModelTrained", "ModelPromoted"} <= {body.get("event") for body in said}
 
 
+def told(broker: RedisBroker) -> list[int]:
+    """Numbers of the events that went back."""
+    with broker.client() as client:
+        return [json.loads(entry[b"body"])["number"] for _, entry in client.xrange("answers")]
+
+
+def test_events_go_back_whoever_fed_the_stream(
+    broker: RedisBroker, source: Source, to: Source
+) -> None:
+    stream = start(detector="never")
+    stream.learn_many(*zip(*ROWS[:40], strict=True))  # before anybody asked for events
+    n_before = len(stream.events)
+    threading.Timer(0.3, lambda: stream.learn_many(*zip(*ROWS[40:], strict=True))).start()
+    feed(stream, source, lambda _: len(told(broker)) == len(stream.events) - n_before > 0, to=to)
+    assert told(broker) == [event.number for event in stream.events[n_before:]]
+
+
+def test_events_that_could_not_go_back_do_so_after_a_crash_and_no_others(
+    broker: RedisBroker, source: Source, to: Source, tmp_path: Path
+) -> None:
+    send(broker, *labelled(ROWS[:40]))
+    stream = start(hasty(tmp_path / "s"), detector="never")
+    feed(stream, source, taken(40), to=to)
+    n_before = len(told(broker))
+    send(broker, *labelled(ROWS[40:]))
+    with running("redis", tmp_path / "other") as other:
+        other.stop()
+        with contextlib.closing(open_source(other.url)) as away:
+            feed(stream, source, lambda _: bool(away.trouble), to=away)
+    stream.store.close()  # as a crash
+    with QuiltStream.open(hasty(tmp_path / "s")) as again:
+        assert len(again.events) > n_before > 0
+        feed(again, source, lambda _: len(told(broker)) >= len(again.events), to=to)
+        assert told(broker) == [event.number for event in again.events]
+
+
+def test_a_row_that_was_forgotten_is_told(broker: RedisBroker, source: Source, to: Source) -> None:
+    send(broker, *({"id": n, "row": ROWS[n][0]} for n in range(3)))
+    feed(start(max_waiting=2, **QUIET), source, taken(3), to=to)
+    said = [json.loads(message.body) for message in to.read(None, 10, 1.0)]
+    assert [body["key"] for body in said if body.get("event") == "RowForgotten"] == [0]
+
+
 def test_a_stop_does_not_wait_for_a_broker_that_takes_no_answers(
     broker: RedisBroker, source: Source, tmp_path: Path
 ) -> None:

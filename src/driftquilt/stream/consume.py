@@ -10,8 +10,9 @@ messages at once. After a crash it is read on from the position that was stored:
   nothing is read twice for the sake of rows that still wait, and the broker may forget them.
 - Answers are published before the position of their row is stored: after a crash some are
   published again, under the same id, and none is missing.
-- Events are published after the batch in which they happened; a crash may lose or repeat them.
-  `stream.events` has the last thousand.
+- Events are published whatever they came of: messages, rows of others, or a training that ended.
+  The number of the last one is kept in the store, so that none is missing after a crash, unless a
+  thousand others came since; some are published again. Only that a row was forgotten has no number.
 
 A message that cannot be read or does not fit the stream is counted, remembered and passed over.
 One consumer feeds a stream; a second source for the same stream is refused.
@@ -37,6 +38,7 @@ from driftquilt.stream.runner import QuiltStream
 __all__ = ["Refused", "Tally", "consume"]
 
 _REMEMBERED = 20
+_TOLD = "told"  # in the store: the number of the last event that was published
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,13 @@ def consume(
     """
     if most < 1 or not wait > 0:
         raise InputError(f"most is {most} and wait {wait}; give at least 1, and seconds above 0")
-    work = _Work(stream, source, stop, to, Tally() if tally is None else tally, wait, turn, learned)
     after = _begin(stream.position, source)
+    work = _Work(stream, source, stop, to, Tally() if tally is None else tally, wait, turn, learned)
     while not stop.is_set():
         messages = source.read(after, most, wait)
         if messages and work.take(messages):
             after = messages[-1].position
+        work.tell()
     return work.tally
 
 
@@ -138,10 +141,13 @@ class _Work:
     wait: float
     turn: Callable[[Callable[[], None]], None]
     learned: Callable[[], None]
-    news: list[Event] = field(default_factory=list)
+    forgotten: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._left = self.stream.position  # what nobody else may move
+        if self.to is not None:
+            last = max((event.number for event in self.stream.events), default=0)
+            self.turn(partial(self._keep_told, self.stream.store.state.get(_TOLD, last)))
 
     def take(self, messages: Sequence[Message]) -> bool:
         """Take messages in order; False if a stop came before all were taken."""
@@ -153,7 +159,6 @@ class _Work:
             self.turn(partial(self._take_group, answered, group.others))
         self.turn(partial(self._end, messages[-1]))
         self.tally.n_messages += len(messages)
-        self._tell()
         return True
 
     def _take_group(
@@ -188,16 +193,18 @@ class _Work:
             self._refuse(message, str(error))
 
     def _expect(self, message: Message, asked: Asked) -> None:
-        self.stream.expect_label(asked.row, asked.id, position=self._at(message))
+        forgotten = self.stream.expect_label(asked.row, asked.id, position=self._at(message))
+        if forgotten is not None and self.to is not None:
+            self.forgotten.append(forgotten)
         self.tally.n_asked += 1
 
     def _learn(self, message: Message, arrival: Labelled | LateLabel | Unreadable) -> None:
         at = self._at(message)
         match arrival:
             case Labelled(row, label):
-                self.news += self.stream.learn_one(row, label, position=at)
+                self.stream.learn_one(row, label, position=at)
             case LateLabel(key, label):
-                self.news += self.stream.learn_one(y=label, key=key, position=at)
+                self.stream.learn_one(y=label, key=key, position=at)
             case Unreadable(why):
                 raise InputError(why)
         self.tally.n_learned += 1
@@ -238,17 +245,29 @@ class _Work:
             self._refuse(message, f"its answer is too large for the broker: {error}")
             return False
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         """Publish what happened; an event that is too large for the broker is left out."""
-        events, self.news = self.news, []
+        if self.to is None:
+            return
+        numbered = [event for event in self.stream.events if event.number > self._told]
+        events, self.forgotten = [*self.forgotten, *numbered], []
         bodies = [_to_bytes(event.to_json()) for event in events]
         notes = [Note(self._name("event", _digest(body)), None, body) for body in bodies]
-        while self.to is not None and notes:
+        while notes:
             try:
-                if self.to.publish(notes, self.wait) or self.stop.is_set():
-                    return
+                if self.to.publish(notes, self.wait):
+                    break
             except NoteTooLargeError as error:
                 notes = [note for note in notes if note.id != error.note_id]
+            if self.stop.is_set():
+                return
+        if numbered:
+            self.turn(partial(self._keep_told, numbered[-1].number))
+
+    def _keep_told(self, number: int) -> None:
+        self._told = number
+        self.stream.note({_TOLD: number})
+        self.stream.flush()
 
     def _refuse(self, message: Message, why: str) -> None:
         self.tally.n_refused += 1

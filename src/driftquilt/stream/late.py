@@ -29,22 +29,23 @@ class Late(Status):
     _slots: Slots
     _closed: bool
 
-    def expect_label(self, x: Any, key: Key, *, position: Any = None) -> None:
+    def expect_label(self, x: Any, key: Key, *, position: Any = None) -> RowForgotten | None:
         """Let a row wait for its label without a prediction; a crash does not lose it.
 
         With the position after the row in its source it becomes safe together with that, at the
-        latest by the next `flush`.
+        latest by the next `flush`. Gives the event if another row had to go for it.
         """
         row, notes = read_row(x), position_note(position)
         key = plain_key(key)
         with self._lock:
             self._expect_row(row)
-            self._wait(key, row)
+            forgotten = self._wait(key, row)
             if key not in self._slots and key in self._waiting:
                 self._engine.note(self._slots.fill(key, row))
             self._engine.note(notes)
             if position is None:
                 self._engine.put()
+            return forgotten
 
     def expect_key(self, x: Any, key: Key) -> None:
         """Refuse a row that could not wait under this key; nothing changes."""
@@ -62,12 +63,15 @@ class Late(Status):
             self._engine.note(self._slots.empty(plain_key(key)))
             self._engine.put()
 
-    def _wait(self, key: Key, row: Row) -> None:
+    def _wait(self, key: Key, row: Row) -> RowForgotten | None:
         self._expect_open()
-        forgotten = self._waiting.add(key, row)
-        if forgotten is not None:
-            self._engine.tell(RowForgotten(self.n_rows, forgotten), numbered=False)
-            self._engine.note(self._slots.empty(forgotten))
+        oldest = self._waiting.add(key, row)
+        if oldest is None:
+            return None
+        forgotten = RowForgotten(self.n_rows, oldest)
+        self._engine.tell(forgotten, numbered=False)
+        self._engine.note(self._slots.empty(oldest))
+        return forgotten
 
     def _waiting_in_memory(self) -> list[list[Any]]:
         """Rows that only a checkpoint can save."""
