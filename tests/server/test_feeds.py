@@ -83,6 +83,23 @@ def test_a_model_that_took_over_is_told_though_no_more_messages_come(
         wait_for(promoted)
 
 
+def test_rows_of_a_broker_that_wait_are_counted_and_those_forgotten_hide_no_event(
+    broker: RedisBroker, tmp_path: Path
+) -> None:
+    asked = [json.dumps({"id": n, "row": {"a": n}}).encode() for n in range(40)]
+    broker.send([*bodies(range(120)), *asked])
+    feeds = json.dumps({"clicks": broker.url})
+    with Running(tmp_path, feeds=feeds, max_waiting=30) as service, service.client() as client:
+        client.create_stream("clicks")  # a model after 100 rows
+        stream = client.stream("clicks")
+        wait_for(lambda: stream.status()["model"])
+        wait_for(lambda: stream.status()["feed"]["n_messages"] == 160)
+        broker.send([json.dumps({"id": "last", "row": {"a": 1}}).encode()])
+        wait_for(lambda: stream.status()["feed"]["n_messages"] == 161)
+        assert stream.status()["n_waiting"] == 30
+        assert [event["event"] for event in stream.events()] == ["ModelTrained", "ModelPromoted"]
+
+
 def test_a_feed_that_cannot_go_on_says_why_and_the_password_stays_hidden(tmp_path: Path) -> None:
     url = "redis://ops:rosebud-42@127.0.0.1:1/0?stream=rows"
     with (

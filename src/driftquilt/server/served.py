@@ -102,7 +102,12 @@ class Served:
         store = open_store(self.folder)
         try:
             state = store.state
-            stream = QuiltStream.open(store, trainer=self._train, engine="local")
+            stream = QuiltStream.open(
+                store,
+                trainer=self._train,
+                engine="local",
+                max_waiting=self._settings.max_waiting,  # of a feed
+            )
             yield stream, state
         except BaseException:
             store.close()
@@ -131,7 +136,7 @@ class Served:
         return {
             **self.about.to_json(),
             **self.view.status,
-            "n_waiting": self.intake.waiting.n_rows,
+            "n_waiting": self.intake.waiting.n_rows + self.view.status["n_waiting"],
             "label_delay": self.intake.delays.to_json(),
             "failure": self.failure,
             "feed": None if self.feed is None else self.feed(),

@@ -91,11 +91,12 @@ def look(stream: QuiltStream, previous: View | None, **extra: Any) -> View:
     else:
         numbers = frozenset(name for name, kind in columns.items() if kind == "number")
         texts = frozenset(columns.keys() - numbers)
-    events = stream.events
+    events = tuple(event for event in stream.events if event.number)  # which pages go by
     drifts = [event.row for event in events if isinstance(event, DriftFound)]
     status = {
         "n_rows": stream.n_rows,
         "n_current": stream.n_current,
+        "n_waiting": stream.n_waiting,
         "accuracy": round(stream.accuracy, 6) if stream.n_rows else None,
         "classes": stream.classes,
         "columns": told_kinds(columns),

@@ -46,6 +46,7 @@ def resume(
     wait: bool | None,
     trainer: Trainer,
     engine: str | None = None,
+    max_waiting: int | None = None,
 ) -> tuple[Engine, Any]:
     """The stream of a store as it was after its last row, and what was waiting when it closed.
 
@@ -55,7 +56,9 @@ def resume(
         raise StoreError(f"there is no folder {place}; begin a stream: QuiltStream(store=path)")
     with _opened(place) as store:
         kept: Any = store.state.get("stream")
-        setup = Setup.from_json(kept, learner, detector, wait=wait, engine=engine)
+        setup = Setup.from_json(
+            kept, learner, detector, wait=wait, engine=engine, max_waiting=max_waiting
+        )
         _expect_trainer(trainer, setup)
         if setup.wait != kept.get("wait", False):
             store.write_state({"stream": {**kept, "wait": setup.wait}})

@@ -127,16 +127,19 @@ class QuiltStream(Late):
         wait: bool | None = None,
         trainer: Trainer = on_thread,
         engine: str | None = None,
+        max_waiting: int | None = None,
     ) -> Self:
         """The stream that a store holds, as it was after its last row.
 
-        A learner or a detector that is code of your own has to be given again; `wait`, and the
-        estimator's `engine`, are as before unless they are given. Rows that waited for their label
-        are there if the stream was closed, but not after a crash; from here on they are in the
+        A learner or a detector that is code of your own has to be given again; `wait`, the
+        estimator's `engine`, and `max_waiting` are as before unless they are given. Rows that
+        waited for their label are there if the stream was closed, but not after a crash; from here on they are in the
         store. After a crash the next `learn_one` tells what happened since the last checkpoint,
         perhaps for the second time.
         """
-        opened, waiting = opening.resume(store, learner, detector, wait, trainer, engine)
+        opened, waiting = opening.resume(
+            store, learner, detector, wait, trainer, engine, max_waiting
+        )
         stream = cls.__new__(cls)
         stream._begin(opened)
         kept = stream._slots.restore(opened.store.state)

@@ -6,7 +6,7 @@ given again.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,7 @@ class Setup:
         *,
         wait: bool | None = None,
         engine: str | None = None,
+        max_waiting: int | None = None,
     ) -> Setup:
         """What `to_json` told of, with the code that it could not keep; None: as before."""
         if not isinstance(data, dict) or "format" not in data:
@@ -117,5 +118,7 @@ class Setup:
         if engine is not None:
             estimator.set_params(engine=engine)
         settings, guard = StreamSettings(**data["settings"]), Guard(**data["guard"])
+        if max_waiting is not None:
+            settings = replace(settings, max_waiting=max_waiting)
         wait = data.get("wait", False) if wait is None else wait  # early stores do not say
         return cls(settings, estimator, made, guard, data["seed"], wait)
