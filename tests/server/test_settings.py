@@ -48,6 +48,23 @@ def test_a_wrong_value_is_told_with_its_name_what_it_takes_and_where_to_set_it(
     assert f"DRIFTQUILT_SERVE_{name.upper()}" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"feeds": {"a": "redis://x:rosebud@h/0"}}, "feeds, stream 'a': .* names no stream"),
+        (
+            {"feeds": {"a": "redis://h?stream=s"}, "answers": {"a": "mqtt://x:rosebud@h/rows"}},
+            "answers, stream 'a': there is no source with the scheme 'mqtt'",
+        ),
+        ({"answers": {"a": "redis://h?stream=s"}}, "the stream 'a', which no broker feeds"),
+    ],
+)
+def test_a_broker_that_no_feed_could_use_is_told_at_once(given: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told) as caught:
+        ServeSettings(**given)
+    assert "rosebud" not in str(caught.value)
+
+
 def test_a_wrong_value_in_the_environment_is_told_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRIFTQUILT_SERVE_MAX_BODY_BYTES", "8MiB")
     with pytest.raises(InputError, match=r"max_body_bytes should be a valid integer.*'8MiB'"):

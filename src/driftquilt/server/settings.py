@@ -31,6 +31,7 @@ from pydantic_settings import (
 )
 
 from driftquilt.errors import InputError
+from driftquilt.sources.address import read_address
 
 __all__ = ["ServeSettings"]
 
@@ -79,6 +80,20 @@ class ServeSettings(BaseSettings):
                 f"{error}; in the environment, feeds and answers are JSON objects such as "
                 '{"clicks": "redis://host?stream=rows"}'
             ) from None
+        self._expect_brokers()
+
+    def _expect_brokers(self) -> None:
+        """Refuse what no feed could ever use, before anybody waits for it."""
+        for name in self.answers.keys() - self.feeds.keys():
+            raise InputError(
+                f"answers has the stream {name!r}, which no broker feeds; give --feed {name}=URL too"
+            )
+        for setting in _SECRET:
+            for name, url in getattr(self, setting).items():
+                try:
+                    read_address(url.get_secret_value())
+                except InputError as error:
+                    raise InputError(f"{setting}, stream {name!r}: {error}") from error
 
     @classmethod
     def settings_customise_sources(
