@@ -225,8 +225,8 @@ def read_each_label(labels: Sequence[Any]) -> list[Label]:
         except InputError as error:
             raise Problem(
                 "body-invalid",
-                f"label {number} is no whole number of 64 bits, no boolean and no text, or ends in a "
-                "zero character",
+                f"label {number} is no whole number of 64 bits, no boolean and no text, or ends in "
+                "a zero character",
             ) from error
     return read
 

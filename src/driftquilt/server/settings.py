@@ -86,7 +86,7 @@ class ServeSettings(BaseSettings):
         """Refuse what no feed could ever use, before anybody waits for it."""
         for name in self.answers.keys() - self.feeds.keys():
             raise InputError(
-                f"answers has the stream {name!r}, which no broker feeds; give --feed {name}=URL too"
+                f"answers has the stream {name!r}, which no broker feeds; give its feed as well"
             )
         for setting in _SECRET:
             for name, url in getattr(self, setting).items():

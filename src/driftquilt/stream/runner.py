@@ -133,9 +133,9 @@ class QuiltStream(Late):
 
         A learner or a detector that is code of your own has to be given again; `wait`, the
         estimator's `engine`, and `max_waiting` are as before unless they are given. Rows that
-        waited for their label are there if the stream was closed, but not after a crash; from here on they are in the
-        store. After a crash the next `learn_one` tells what happened since the last checkpoint,
-        perhaps for the second time.
+        waited for their label are there if the stream was closed, but not after a crash; from here
+        on they are in the store. After a crash the next `learn_one` tells what happened since the
+        last checkpoint, perhaps for the second time.
         """
         opened, waiting = opening.resume(
             store, learner, detector, wait, trainer, engine, max_waiting
