@@ -42,6 +42,8 @@ _PORTS = {"kafka": 9092, "redis": 6379, "nats": 4222}
 _PARTS = {"kafka": ("topic",), "redis": ("database",), "nats": ("stream", "subject")}
 _OPTIONS = {"kafka": ("tls", "ca", "mechanism"), "redis": ("tls", "ca", "stream")}
 _LAST_PORT = 65535
+_NATS_STREAM = re.compile(r"[^\s.*>/\\]+")
+_NATS_SUBJECT = re.compile(r"[^\s.]+(\.[^\s.]+)*")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
 
 
@@ -168,7 +170,17 @@ def _path(parts: SplitResult, options: dict[str, str]) -> tuple[str, ...]:
         raise _refusal(scheme, f"names no {wanted[len(path)]}")
     if len(path) > len(wanted):
         raise _refusal(scheme, f"goes on after the {wanted[-1]}")
+    if scheme == "nats":
+        _expect_nats_names(*path)
     return path
+
+
+def _expect_nats_names(stream: str, subject: str) -> None:
+    """Refuse names that no JetStream has; its client answers some of them as if it were away."""
+    if not _NATS_STREAM.fullmatch(stream):
+        raise _refusal("nats", f"has the stream {stream!r}, and names have no blank . * > / or \\")
+    if not _NATS_SUBJECT.fullmatch(subject):
+        raise _refusal("nats", f"has the subject {subject!r}, which is no words with dots between")
 
 
 def _refusal(scheme: str, what: str) -> InputError:
