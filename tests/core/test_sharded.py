@@ -7,7 +7,7 @@ import pytest
 
 from driftquilt.core import segment as module
 from driftquilt.core.segment import Segment, shards
-from driftquilt.core.sharded import mean_gradients, merge
+from driftquilt.core.sharded import mean_gradients, merge, runs
 from driftquilt.learners.mlp import MLP
 
 
@@ -37,6 +37,21 @@ def test_long_ones_are_the_weighted_mean_of_their_shards(monkeypatch: pytest.Mon
     weights = np.array([part.weight.sum(dtype=np.float64) for part in parts])
     alone = merge(np.concatenate([model.head_gradients([p])[0] for p in parts]), weights)
     assert alone.tobytes() == found[0].tobytes()
+
+
+def test_four_shards_are_added_up_before_the_next_four(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SHARD_ROWS", 10)
+    one = segment(95)
+    assert [len(run) for run in runs(95)] == [4, 4, 2]
+    model = MLP(8).start(one.X, 2, seed=0)
+    means, weights = [], []
+    for run in runs(95):
+        parts = [one.take(part) for part in run]
+        sums = np.array([part.weight.sum(dtype=np.float64) for part in parts])
+        means.append(merge(model.head_gradients(parts)[0], sums))
+        weights.append(sums.sum())
+    expected = merge(np.stack(means), np.array(weights))
+    assert mean_gradients(model, [one])[0].tobytes() == expected.tobytes()
 
 
 def test_shards_cover_every_row_once() -> None:

@@ -1,25 +1,31 @@
 """Mean head gradients of segments of any length, shard by shard.
 
-The mean over a segment of several shards is that of its shards' means, weighted by the sums of
-their weights. Shards and their order follow from the number of rows alone, so the mean is the
-same to the bit whether the rows are in this process or lie on other machines (`scale.shards`),
-where each shard is looked at and only C·(H+1) numbers of it travel.
+The mean over a segment of several shards is that of its runs, each of up to four shards, and
+that of a run is that of its shards, weighted by the sums of their weights. Shards, runs and
+their order follow from the number of rows alone, so the mean is the same to the bit whether the
+rows are in this process or lie on other machines (`scale.shards`), where each run is looked at
+and only C·(H+1) numbers of it travel.
 
 >>> merge(np.array([[1.0], [4.0]]), np.array([2.0, 1.0])).tolist()
 [2.0]
+>>> [len(run) for run in runs(300_000)]
+[4, 1]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, shards
 
-__all__ = ["Elsewhere", "Scorable", "mean_gradients", "merge"]
+__all__ = ["Elsewhere", "Mean", "Scorable", "look_at_run", "mean_gradients", "merge",
+           "put_together", "runs"]  # fmt: skip
+
+_RUN_SHARDS = 4
 
 
 class Scorable(Protocol):
@@ -35,28 +41,49 @@ class Scorable(Protocol):
 Elsewhere: TypeAlias = Callable[[Scorable], NDArray[np.float64]]
 
 
+class Mean(NamedTuple):
+    """Mean head gradient of some rows, C·(H+1) numbers, and the sum of their weights."""
+
+    gradient: NDArray[np.float64]
+    weight: float
+
+
 def mean_gradients(model: Scorable, segments: Sequence[Segment]) -> NDArray[np.float64]:
     """Mean head gradient of each segment, (S, C·(H+1))."""
-    parts = [shards(len(segment)) for segment in segments]
-    if all(len(of) == 1 for of in parts):
+    if all(len(shards(len(segment))) == 1 for segment in segments):
         return model.head_gradients(segments)[0]
-    means = [
-        model.head_gradients([segment.take(part) for part in of])[0]
-        for segment, of in zip(segments, parts, strict=True)
-    ]
-    weights = [
-        np.array([segment.weight[part].sum(dtype=np.float64) for part in of])
-        for segment, of in zip(segments, parts, strict=True)
-    ]
-    return np.stack([merge(*pair) for pair in zip(means, weights, strict=True)])
+    return np.stack([put_together(_look_at(model, segment)) for segment in segments])
+
+
+def runs(n_rows: int) -> list[list[slice]]:
+    """The shards of a segment with so many rows, in order, by the run that they belong to."""
+    parts = shards(n_rows)
+    return [parts[first : first + _RUN_SHARDS] for first in range(0, len(parts), _RUN_SHARDS)]
+
+
+def look_at_run(model: Scorable, run: Sequence[Segment]) -> Mean:
+    """The mean over a run, from its shards."""
+    gradients, _ = model.head_gradients(run)
+    weights = np.array([shard.weight.sum(dtype=np.float64) for shard in run])
+    return Mean(merge(gradients, weights), float(weights.sum()))
+
+
+def put_together(means: Sequence[Mean]) -> NDArray[np.float64]:
+    """The mean over a segment, from those of its runs."""
+    gradients, weights = zip(*means, strict=True)
+    return merge(np.stack(gradients), np.array(weights))
+
+
+def _look_at(model: Scorable, segment: Segment) -> list[Mean]:
+    return [look_at_run(model, [segment.take(part) for part in run]) for run in runs(len(segment))]
 
 
 def merge(means: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over all shards of a segment, from each shard's mean (K, P) and weight (K,)."""
+    """The mean over parts, from the mean (K, P) and the weight (K,) of each; of one, its own."""
     whole: NDArray[np.float64] = means[0]
     if len(means) > 1:
         whole = means[0] * weights[0]
-        for mean, weight in zip(means[1:], weights[1:], strict=True):  # in the order of shards
+        for mean, weight in zip(means[1:], weights[1:], strict=True):  # in their order
             whole += mean * weight
         whole /= weights.sum()
     return whole

@@ -1,23 +1,25 @@
 """All rows of past segments, encoded and kept where an executor works, and looked at there.
 
-A segment's rows are read in shards of 65,536, each from its part of the file, so that a shard
-can be made again wherever a worker dies. Shards that follow each other make a lump, which one
-work reads and looks at. Of a shard there travel its mean head gradient, C·(H+1) numbers, and the
-sum of its weights; `core.sharded.merge` puts segments together from them.
+A segment's rows are read in shards of 65,536, four of which make a run, each from its part of
+the file, so that they can be made again wherever a worker dies. Runs that follow each other make
+a lump, which one work reads and looks at. Of a run there travel its mean head gradient, C·(H+1)
+numbers, and the sum of its weights; `core.sharded` puts segments together from them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftquilt.core.segment import Segment, shards
-from driftquilt.core.sharded import Scorable, merge
+from driftquilt.core.segment import Segment
+from driftquilt.core.sharded import Mean, Scorable, look_at_run, put_together, runs
 from driftquilt.errors import InputError
 from driftquilt.executor import Executor, Kept, one_blas_thread
 from driftquilt.inputs.arrow import read_in_place
@@ -26,8 +28,12 @@ from driftquilt.scale.segment_file import Look, read_rows
 
 __all__ = ["Reading", "Scorer", "keep_shards"]
 
-# Rows that one work looks at, at the least, to be worth its way; and works for each worker.
-LUMP_ROWS, LUMPS_EACH = 262_144, 8
+# What one work looks at: rows, at the least, to be worth its way; numbers, at the most, so that
+# it fits into memory.
+LUMP_ROWS, MOST_NUMBERS = 262_144, 2**25
+# Works for each worker, so that all end at about the same time; but handing out very many takes
+# longer than that brings.
+_LUMPS_EACH, _LUMPS_IN_ALL = 8, 1024
 
 
 class Reading(NamedTuple):
@@ -47,55 +53,68 @@ class Scorer:
     n_segments: int
 
     def __call__(self, model: Scorable) -> NDArray[np.float64]:
-        means: list[list[NDArray[np.float64]]] = [[] for _ in range(self.n_segments)]
-        weights: list[list[float]] = [[] for _ in range(self.n_segments)]
+        means: list[list[Mean]] = [[] for _ in range(self.n_segments)]
         for told in self.kept.ask(_look_at, model):
-            for segment, mean, weight in told:
+            for segment, mean in told:
                 means[segment].append(mean)
-                weights[segment].append(weight)
-        pairs = zip(means, weights, strict=True)
-        return np.stack([merge(np.stack(of), np.array(weight)) for of, weight in pairs])
+        return np.stack([put_together(of) for of in means])
 
 
 def keep_shards(
     executor: Executor, reading: Reading, paths: Sequence[str], looks: Sequence[Look]
 ) -> Scorer:
     """Let the executor read all rows of these files, and keep them."""
-    n_rows = sum(look.n_rows for look in looks)
-    enough = max(LUMP_ROWS, n_rows // (LUMPS_EACH * executor.n_workers))
-    lumps = _lumps(_shards(paths, looks), enough)
+    enough = _enough(
+        sum(look.n_rows for look in looks),
+        len(reading.encoder.feature_names_out),
+        executor.n_workers,
+    )
+    lumps = _lumps(_runs(paths, looks), enough)
     return Scorer(executor.keep(_load, reading, lumps), len(paths))
 
 
-class _Shard(NamedTuple):
-    """Some rows of a segment's file."""
+def _enough(n_rows: int, width: int, n_workers: int) -> int:
+    """Rows of a lump."""
+    n_lumps = max(n_workers, min(_LUMPS_EACH * n_workers, _LUMPS_IN_ALL))
+    return max(LUMP_ROWS, min(n_rows // n_lumps, MOST_NUMBERS // width))
+
+
+class _Run(NamedTuple):
+    """Some rows of a segment's file, shard by shard."""
 
     segment: int
     path: str
     blocks: tuple[int, ...]
-    rows: slice
+    shards: list[slice]
+
+    @property
+    def start(self) -> int:
+        return int(self.shards[0].start)
+
+    @property
+    def stop(self) -> int:
+        return int(self.shards[-1].stop)
 
 
-class _Told(NamedTuple):
-    """What travels of a shard: its segment, its mean head gradient, the sum of its weights."""
+class _Loaded(NamedTuple):
+    """The shards of a run, encoded, and the number of its segment."""
 
     segment: int
-    mean: NDArray[np.float64]
-    weight: float
+    shards: list[Segment]
 
 
-def _shards(paths: Sequence[str], looks: Sequence[Look]) -> Iterator[_Shard]:
+def _runs(paths: Sequence[str], looks: Sequence[Look]) -> Iterator[_Run]:
     for number, (path, look) in enumerate(zip(paths, looks, strict=True)):
-        for rows in shards(look.n_rows):
-            yield _Shard(number, path, look.blocks, rows)
+        for run in runs(look.n_rows):
+            yield _Run(number, path, look.blocks, run)
 
 
-def _lumps(parts: Iterator[_Shard], enough: int) -> Iterator[list[_Shard]]:
-    """Shards that follow each other, as many as have enough rows."""
-    lump, n_rows = list[_Shard](), 0
-    for shard in parts:
-        lump.append(shard)
-        n_rows += shard.rows.stop - shard.rows.start
+def _lumps(parts: Iterator[_Run], enough: int) -> Iterator[list[_Run]]:
+    """Runs that follow each other, as many as have enough rows."""
+    lump, n_rows = list[_Run](), 0
+    for run in parts:
+        lump.append(run)
+        n_rows += run.stop - run.start
         if n_rows >= enough:
             yield lump
             lump, n_rows = [], 0
@@ -103,21 +122,34 @@ def _lumps(parts: Iterator[_Shard], enough: int) -> Iterator[list[_Shard]]:
         yield lump
 
 
-def _load(reading: Reading, lump: Sequence[_Shard]) -> list[Segment]:
-    """The shards, encoded, each under the number of its segment."""
-    return [_load_one(reading, shard) for shard in lump]
+def _load(reading: Reading, lump: Sequence[_Run]) -> list[_Loaded]:
+    by_file = groupby(lump, attrgetter("path"))
+    return [loaded for _, of in by_file for loaded in _load_file(reading, list(of))]
 
 
-def _load_one(reading: Reading, shard: _Shard) -> Segment:
+def _load_file(reading: Reading, lump: Sequence[_Run]) -> Iterator[_Loaded]:
+    """The runs of one file, which is read once: a block of it may hold the rows of many."""
+    start, stop = lump[0].start, lump[-1].stop
     columns = [*reading.encoder.names_in, reading.label]
-    table = read_rows(shard.path, shard.blocks, shard.rows, columns)
+    table = read_rows(lump[0].path, lump[0].blocks, slice(start, stop), columns)
+    for run in lump:
+        shards = [
+            _encode(reading, run, rows, table.slice(rows.start - start, rows.stop - rows.start))
+            for rows in run.shards
+        ]
+        yield _Loaded(run.segment, shards)
+
+
+def _encode(reading: Reading, run: _Run, rows: slice, table: pa.Table) -> Segment:
     try:
-        X = reading.encoder.transform_in_place(read_in_place(table.select(columns[:-1])))
+        X = reading.encoder.transform_in_place(
+            read_in_place(table.select(reading.encoder.names_in))
+        )
         y = _codes(table[reading.label], reading.classes)
     except InputError as error:
-        where = f"{shard.path}, rows {shard.rows.start} to {shard.rows.stop - 1}"
+        where = f"{run.path}, rows {rows.start} to {rows.stop - 1}"
         raise InputError(f"{where}: {error}") from error
-    return Segment(shard.segment, X, y, reading.class_weights[y].astype(np.float32))
+    return Segment(run.segment, X, y, reading.class_weights[y].astype(np.float32))
 
 
 def _codes(labels: pa.ChunkedArray, classes: NDArray[Any]) -> NDArray[np.int64]:
@@ -132,10 +164,6 @@ def _codes(labels: pa.ChunkedArray, classes: NDArray[Any]) -> NDArray[np.int64]:
     return y
 
 
-def _look_at(model: Scorable, lump: Sequence[Segment]) -> list[_Told]:
+def _look_at(model: Scorable, lump: Sequence[_Loaded]) -> list[tuple[int, Mean]]:
     with one_blas_thread():
-        means, _ = model.head_gradients(lump)
-    return [
-        _Told(int(str(shard.name)), mean, float(shard.weight.sum(dtype=np.float64)))
-        for shard, mean in zip(lump, means, strict=True)
-    ]
+        return [(run.segment, look_at_run(model, run.shards)) for run in lump]
