@@ -139,9 +139,27 @@ def test_files_may_differ_in_columns_order_and_kinds(tmp_path: Path) -> None:
 def test_files_that_do_not_fit_together_are_told(tmp_path: Path) -> None:
     paths = write(tmp_path, n_rows=100, n_months=3)
     table = pq.read_table(paths[0])
-    pq.write_table(table.set_column(0, "a", table["city"]), paths[0])
-    with pytest.raises(InputError, match=r"the files do not fit together: .*Field a"):
+    pq.write_table(table.set_column(0, "a", table["city"]), paths[1])
+    with pytest.raises(InputError, match=r"month 1.parquet does not fit to the files .*Field a"):
         fit_files(quilt(), paths, "buys")
+
+
+@pytest.mark.parametrize("score_rows", [256, None])
+@pytest.mark.parametrize("row", [0, UNHELD])
+def test_a_value_that_cannot_be_learned_from_is_told_with_its_file(
+    tmp_path: Path, score_rows: int | None, row: int
+) -> None:
+    paths = write(tmp_path, n_rows=9_000, n_months=3)
+    table = pq.read_table(paths[1])
+    values = table["a"].to_numpy().copy()
+    values[row] = np.inf
+    pq.write_table(table.set_column(0, "a", pa.array(values)), paths[1])
+    clf = quilt(score_rows=score_rows)
+    if row == UNHELD and score_rows:  # nothing looks at it
+        assert fit_files(clf, paths, "buys").selection_
+        return
+    with pytest.raises(InputError, match=rf"month 1.parquet, .*column 'a', row {row} holds inf"):
+        fit_files(clf, paths, "buys")
 
 
 def test_the_row_that_is_not_held_is_not() -> None:

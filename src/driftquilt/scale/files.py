@@ -42,6 +42,7 @@ from driftquilt.core.pace import Pace, spread_out
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.executor import Executor, Threads, find_executor
+from driftquilt.inputs.arrow import read_in_place
 from driftquilt.inputs.encoder import Encoder
 from driftquilt.inputs.rows import Rows
 from driftquilt.learners.mlp import MLP
@@ -84,6 +85,7 @@ def fit_files(
     executor = find_executor(engine, n_here, effort=float(looked_at) * len(columns.features))
     held = _hold(executor, columns, paths, looks, classifier._pace())
     past = _InFiles(executor, n_here, paths[:-1], looks[:-1], label, n_rows)
+    _expect_one_schema(paths, held)
     # The rows held are not all: more could not be added to them.
     return classifier._fit(_read(held, columns, names, looks), past).forget_rows()
 
@@ -166,17 +168,30 @@ def _take(columns: _Columns, item: tuple[str, tuple[int, ...], NDArray[np.intp]]
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
         for field in table.schema
     ]
-    return table.cast(pa.schema(fields)).combine_chunks()
+    taken = table.cast(pa.schema(fields)).combine_chunks()
+    try:
+        read_in_place(taken.select(columns.features))
+    except InputError as error:
+        raise InputError(f"{path}, of {len(rows)} rows at even distances: {error}") from error
+    return taken
+
+
+def _expect_one_schema(paths: Sequence[str], held: Sequence[pa.Table]) -> None:
+    known = held[0].schema
+    for path, part in zip(paths, held, strict=True):
+        try:
+            known = pa.unify_schemas([known, part.schema], promote_options="permissive")
+        except pa.ArrowTypeError as error:
+            raise InputError(
+                f"{path} does not fit to the files before it: {error}; make them alike"
+            ) from error
 
 
 def _read(
     held: Sequence[pa.Table], columns: _Columns, names: Sequence[str], looks: Sequence[Look]
 ) -> Rows:
     """The rows as `QuiltClassifier` keeps them; every class is known, also one in no row held."""
-    try:
-        table = pa.concat_tables(held, promote_options="permissive")
-    except pa.ArrowTypeError as error:
-        raise InputError(f"the files do not fit together: {error}; make them alike") from error
+    table = pa.concat_tables(held, promote_options="permissive")
     codes = np.repeat(np.arange(len(held), dtype=np.int32), [len(part) for part in held])
     known = [name for name in columns.features if table[name].null_count < len(table)]
     segments = pa.DictionaryArray.from_arrays(codes, names)
