@@ -89,8 +89,9 @@ def test_a_work_whose_worker_dies_is_done_again(tmp_path: Path) -> None:
 
 
 def test_a_work_that_always_kills_its_worker_is_an_error() -> None:
-    with pytest.raises(DriftquiltError, match="gave up on a work"):
+    with pytest.raises(DriftquiltError, match="gave up on a work") as caught:
         list(Ray().run(die, None, [1]))
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_another_address_than_the_one_that_was_joined_is_refused(cluster: str) -> None:

@@ -119,12 +119,16 @@ def _expect_listener(address: str) -> None:
 
 
 def _no_way(address: str, why: object) -> DriftquiltError:
-    first = str(why).strip().partition("\n")[0]
     return DriftquiltError(
-        f"there is no way to Ray at {address}: {first}; see that the cluster runs, and that "
+        f"there is no way to Ray at {address}: {_first(why)}; see that the cluster runs, and that "
         "RAY_AUTH_TOKEN, or ~/.ray/auth_token, has the token of that cluster; RAY_AUTH_MODE=token "
         "has to be set before Ray is imported"
     )
+
+
+def _first(why: object) -> str:
+    """The first line of what Ray says, whose others are for those who work on Ray."""
+    return str(why).strip().partition("\n")[0]
 
 
 def _no_token(why: str) -> InputError:
@@ -211,7 +215,7 @@ def _put(value: Any) -> Any:
     try:
         return ray.put(value)
     except (TypeError, ValueError, RuntimeError, PicklingError) as error:
-        raise cannot_travel(str(error).partition("\n")[0]) from error
+        raise cannot_travel(_first(error)) from error
 
 
 def submit(task: Any, *arguments: Any) -> Any:
@@ -219,7 +223,7 @@ def submit(task: Any, *arguments: Any) -> Any:
     try:
         return task.remote(*arguments)
     except (TypeError, ValueError, RuntimeError, PicklingError) as error:
-        raise cannot_travel(str(error).partition("\n")[0]) from error
+        raise cannot_travel(_first(error)) from error
 
 
 def get(ref: Any) -> Any:
@@ -233,5 +237,5 @@ def get(ref: Any) -> Any:
         raise cause from error
     except RayError as error:
         raise DriftquiltError(
-            f"the cluster gave up on a work, whose worker or node died too often: {error}"
+            f"the cluster gave up on a work, whose worker or node died too often: {_first(error)}"
         ) from error

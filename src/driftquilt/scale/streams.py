@@ -119,26 +119,31 @@ class StreamThere:
 
     def predict_many(self, X: Any) -> list[Label | None]:
         """The most probable label of each row of a table or list."""
-        return list(get(submit(self._actor.predict_many, list(iter_rows(X)))))
+        return list(self._ask("predict_many", list(iter_rows(X))))
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:
         """Learn rows in order, each once whatever dies; they are safe when this returns."""
         rows, labels = list(iter_rows(X)), read_labels(y)
-        return list(get(submit(self._actor.learn_many, uuid4().hex, rows, labels)))
+        return list(self._ask("learn_many", uuid4().hex, rows, labels))
 
     def standing(self) -> Standing:
         """Rows learned, accuracy of all of them, and everything that happened."""
-        return Standing(*get(submit(self._actor.standing)))
+        return Standing(*self._ask("standing"))
 
     def close(self) -> None:
         """End the actor; the rows stay."""
         if self.closed:
             return
-        self.closed = True
         try:
-            get(submit(self._actor.close))
+            self._ask("close")
         finally:
+            self.closed = True
             ray.kill(self._actor)
+
+    def _ask(self, what: str, *arguments: Any) -> Any:
+        if self.closed:
+            raise InputError(f"the stream {self.name!r} was closed; open it again")
+        return get(submit(getattr(self._actor, what), *arguments))
 
 
 @ray.remote(max_restarts=-1, max_task_retries=_TRIES, num_cpus=_SHARE_OF_CORE)
