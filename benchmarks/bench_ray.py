@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -66,7 +67,11 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def start(n_workers: int) -> Any:
-    """A cluster of this process's own."""
+    """A cluster of this process's own; with no worker, this process alone."""
+    if not n_workers:
+        from driftquilt.executor import Threads  # noqa: PLC0415
+
+        return Threads(1)
     import ray  # noqa: PLC0415
 
     from driftquilt.scale.ray import Ray  # noqa: PLC0415
@@ -75,24 +80,45 @@ def start(n_workers: int) -> Any:
     return Ray()
 
 
+def watch(owner: Any, name: str) -> list[float]:
+    """Seconds of each call of a function from now on."""
+    found, call = list[float](), getattr(owner, name)
+
+    def watched(*given: Any) -> Any:
+        started = time.perf_counter()
+        answer = call(*given)
+        found.append(time.perf_counter() - started)
+        return answer
+
+    setattr(owner, name, watched)
+    return found
+
+
 def history(n_workers: int, paths: list[str]) -> dict[str, float]:
-    """Seconds of one look at all rows, and of a whole drift, from reading files to the model."""
+    """Seconds of a whole drift, from reading files to the model, and of its parts."""
     from driftquilt.scale import files, shards  # noqa: PLC0415
 
-    engine, looks = start(n_workers), list[float]()
+    engine = start(n_workers)
     files.fit_files(classifier(engine), [*paths[:8], paths[-1]], "y")  # workers start, and compile
-    score = shards.Scorer.__call__
-
-    def watched(self: Any, model: Any) -> Any:
-        started = time.perf_counter()
-        gradients = score(self, model)
-        looks.append(time.perf_counter() - started)
-        return gradients
-
-    shards.Scorer.__call__ = watched  # type: ignore[method-assign]
+    finding, looks = watch(files, "_in_order"), watch(shards.Scorer, "__call__")
     drift = timed(lambda: files.fit_files(classifier(engine), paths, "y"))
-    # The first look waits for the shards to be read.
-    return {"drift": drift, "look": median(looks[1:]), "first_look": looks[0], "looks": len(looks)}
+    return {
+        "drift": drift,
+        "finding": sum(finding),
+        "first_look": looks[0],  # waits for the shards to be read
+        "look": median(looks[1:]),
+        "looks": len(looks),
+    }
+
+
+def crowd(n_workers: int, paths: list[str]) -> float:
+    """How many times as long a look takes in each of so many processes at once, without Ray."""
+    alone = apart("history", "0", paths)
+    with ThreadPoolExecutor(n_workers) as pool:
+        together = list(
+            pool.map(apart, ["history"] * n_workers, "0" * n_workers, [paths] * n_workers)
+        )
+    return round(median(one["look"] for one in together) / alone["look"], 3)
 
 
 def search(engine: str) -> dict[str, float]:
@@ -169,16 +195,19 @@ def apart(part: str, how: str, paths: list[str]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in found.items()}
 
 
-def predict(known: dict[str, float], share: float, n_workers: int) -> dict[str, float]:
+def predict(
+    known: dict[str, float], share: float, n_workers: int, crowded: float
+) -> dict[str, float]:
     """What a history so many times as long takes on so many workers, from one on one worker.
 
-    Reading and looking grow with the rows and are shared out; the rest, which is finding the rows
-    to hold and training on them, is taken to stay the same.
+    Finding the rows to hold, reading and looking grow with the rows and are shared out, but
+    workers on one machine slow each other down; training stays the same.
     """
-    look = known["look"] * share / n_workers
-    read = (known["first_look"] - known["look"]) * share / n_workers
-    rest = known["drift"] - known["first_look"] - (known["looks"] - 1) * known["look"]
-    return {"look": round(look, 3), "drift": round(rest + read + known["looks"] * look, 3)}
+    less = share / n_workers * crowded
+    look, looks = known["look"], known["looks"]
+    shared = known["finding"] + known["first_look"] + (looks - 1) * look
+    drift = known["drift"] - shared + shared * less
+    return {"look": round(look * less, 3), "drift": round(drift, 3)}
 
 
 def measure(n_rows: int) -> dict[str, Any]:
@@ -186,7 +215,7 @@ def measure(n_rows: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         paths = write_history(Path(folder), n_rows)
         fifth = [*paths[: N_SEGMENTS // 5], paths[-1]]
-        known = apart("history", "1", fifth)
+        known, crowded = apart("history", "1", fifth), crowd(2, fifth)
         one, two = (apart("history", how, paths) for how in ("1", "2"))
         kept, lost = (apart("loss", how, fifth) for how in ("kept", "lost"))
     pool, cluster = (apart("search", how, []) for how in ("processes", "ray"))
@@ -194,10 +223,11 @@ def measure(n_rows: int) -> dict[str, Any]:
     return {
         "n_rows": n_rows,
         "a fifth, one worker": known,
+        "two processes without Ray, each / one alone": crowded,
         "one worker": one,
-        "one worker, predicted": predict(known, 5, 1),
+        "one worker, predicted": predict(known, 5, 1, 1.0),
         "two workers": two,
-        "two workers, predicted": predict(known, 5, 2),
+        "two workers, predicted": predict(known, 5, 2, crowded),
         "look, one / two": round(one["look"] / two["look"], 2),
         "drift, one / two": round(one["drift"] / two["drift"], 2),
         "process pool": pool,
