@@ -94,6 +94,23 @@ def test_a_work_that_always_kills_its_worker_is_an_error() -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
+class OfAnotherVersion:
+    """What a worker cannot make anything of."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return getattr, (os, "not_there")
+
+
+def test_what_a_worker_cannot_read_is_told_in_a_line() -> None:
+    for begin in (
+        lambda: list(Ray().run(repeat, OfAnotherVersion(), "a")),  # type: ignore[arg-type]
+        lambda: Ray().keep(square, OfAnotherVersion(), [1]).ask(add, 1),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(DriftquiltError, match=r"not_there.*the versions of drift") as caught:
+            begin()
+        assert len(str(caught.value).splitlines()) == 1
+
+
 def test_another_address_than_the_one_that_was_joined_is_refused(cluster: str) -> None:
     assert Ray(cluster).n_workers == 2
     with pytest.raises(InputError, match="has joined the Ray cluster at"):

@@ -230,12 +230,13 @@ def get(ref: Any) -> Any:
     """What a task gave; an exception of the work as it was raised there."""
     try:
         return ray.get(ref)
-    except RayTaskError as error:
+    except RayError as error:
         cause: BaseException = error
         while isinstance(cause, RayTaskError):  # of a kept value that could not be made
             cause = cause.cause
+        if isinstance(cause, RayError):
+            raise DriftquiltError(
+                f"the cluster gave up on a work: {_first(cause)}; see that its machines have "
+                "memory, and the versions of driftquilt and Python that this one has"
+            ) from error
         raise cause from error
-    except RayError as error:
-        raise DriftquiltError(
-            f"the cluster gave up on a work, whose worker or node died too often: {_first(error)}"
-        ) from error
