@@ -93,6 +93,14 @@ def test_what_cannot_be_kept_is_refused_in_one_line(drive: Drive, model: str) ->
         assert len(outcome.stderr.splitlines()) == 1
 
 
+def test_columns_that_the_model_does_not_know_may_hold_anything(drive: Drive, model: str) -> None:
+    table = pyarrow.csv.read_csv("sine.csv")
+    tags = pa.array([["a", "b"]] * table.num_rows)
+    endless = pa.array([float("inf")] * table.num_rows)
+    pq.write_table(table.append_column("tags", tags).append_column("z", endless), "a.parquet")
+    assert drive("predict", model, "a.parquet").stdout == drive("predict", model, "sine.csv").stdout
+
+
 def test_a_column_that_the_model_predicts_from_is_no_label(drive: Drive, model: str) -> None:
     outcome = drive("predict", model, "sine.csv", "--label", "x0")
     assert outcome.code == 1
@@ -129,6 +137,7 @@ def test_a_file_without_the_models_columns_is_refused(
     write_shop(tmp_path / "shop.csv")
     outcome = drive("predict", model, "shop.csv", "--out", "answers.csv")
     assert outcome.code == 1
+    assert outcome.stderr.startswith("driftquilt: no column 'x0'; there are 'price'")
     assert len(outcome.stderr.splitlines()) <= 2
     assert not Path("answers.csv").exists()
 

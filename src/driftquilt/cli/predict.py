@@ -67,7 +67,7 @@ def predict(
         check_place(out)
     classifier = QuiltClassifier.load(model)
     _refuse_label(classifier, label)
-    with reading(data, form, needed=[label, *kept]) as rows:
+    with reading(data, form, needed=[label, *kept, *_known(classifier)]) as rows:
         tell_notes(rows)
         _refuse_names(classifier, kept)
         _refuse_nested(rows.table, kept)
@@ -116,8 +116,13 @@ class _Tally:
         return told | ({} if self.predicted is None else {"predictions": self.predicted})
 
 
+def _known(classifier: QuiltClassifier) -> list[str]:
+    """The columns that the model predicts from; none if it goes by their places."""
+    return list(getattr(classifier, "feature_names_in_", ()))
+
+
 def _refuse_label(classifier: QuiltClassifier, label: str | None) -> None:
-    if label is not None and label in getattr(classifier, "feature_names_in_", ()):
+    if label is not None and label in _known(classifier):
         raise InputError(
             f"{label!r} is a column that the model predicts from, not the answer; give --label the "
             "column with the right answers, or leave it out"
@@ -152,7 +157,8 @@ def _predictions(
     """A batch for each block of rows: their numbers, what is kept of them, and the answers."""
     import pyarrow as pa  # noqa: PLC0415
 
-    features = table.drop_columns([label]) if label else table
+    known = _known(classifier) or [name for name in table.column_names if name != label]
+    features = table.select(known)  # what stands beside them need not be fit to predict from
     names = [_ROW, *kept, *_answer_names(classifier)]
     for start in range(0, table.num_rows, _ROWS):
         chances = classifier.predict_proba(features.slice(start, _ROWS))
