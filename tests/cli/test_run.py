@@ -55,6 +55,36 @@ def test_without_baselines_the_report_has_ours_alone(drive: Drive, tmp_path: Pat
     assert [file["sha256"] for file in about["origin"]["data"]] == [digest]
 
 
+def test_rows_without_a_label_are_counted_also_at_the_end(drive: Drive, tmp_path: Path) -> None:
+    lines = Path(write_sine(tmp_path / "sine.csv", 2, 100)).read_text().splitlines()
+    place = lines[0].split(",").index("label")
+    for number in (20, 21, -3, -2, -1):
+        cells = lines[number].split(",")
+        cells[place] = ""
+        lines[number] = ",".join(cells)
+    Path("late.csv").write_text("\n".join(lines) + "\n")
+    told = drive(*ask("late.csv", "out"), "--json").document()
+    assert (told["n_rows"], told["n_skipped"]) == (195, 2)
+    assert "no 'label' in the last 3 of 200 rows, not replayed" in told["warnings"]
+    assert "the last 3 of 200 rows" in Path("out/report.html").read_text()
+
+
+def test_columns_that_are_not_learned_from_are_told_and_in_the_report(
+    drive: Drive, tmp_path: Path
+) -> None:
+    table = pacsv.read_csv(write_sine(tmp_path / "sine.csv", 2, 100))
+    ids = pa.array([f"user {row}" for row in range(table.num_rows)])
+    pacsv.write_csv(table.append_column("id", ids), "ids.csv")
+    told = drive(*ask("ids.csv", "out"), "--json").document()
+    assert told["warnings"] == ["columns that cannot be learned from are left out: id"]
+    page = Path("out/report.html").read_text()
+    assert 'id="columns"' in page
+    assert "nearly every row has a text of its own" in page
+    Path("out/report.html").unlink()
+    assert drive("report", "out").code == 0
+    assert Path("out/report.html").read_text() == page
+
+
 def test_without_a_store_a_replay_is_begun_anew(drive: Drive, tmp_path: Path) -> None:
     data = write_sine(tmp_path / "sine.csv", 2, 300)
     whole, half = ask(data, "out"), tmp_path / "half.csv"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
+    from driftquilt.decision.columns import ColumnFacts
     from driftquilt.decision.origin import Origin
     from driftquilt.decision.replayed import Replayed
     from driftquilt.report.page import Page
@@ -20,17 +22,25 @@ ABOUT = "run.json"
 
 
 def write_about(
-    folder: Path, origin: Origin, warnings: Sequence[str], baselines: dict[str, Any]
+    folder: Path,
+    origin: Origin,
+    warnings: Sequence[str],
+    baselines: dict[str, Any],
+    columns: Sequence[ColumnFacts],
 ) -> None:
     """Keep what a report tells beside the events."""
     from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
 
-    told = {"origin": origin.to_json(), "warnings": list(warnings), "baselines": baselines}
+    told = {
+        "origin": origin.to_json(), "warnings": list(warnings), "baselines": baselines,
+        "columns": [asdict(column) for column in columns],
+    }  # fmt: skip
     write_whole(folder / ABOUT, json.dumps(told, indent=1).encode())
 
 
 def replay_page(folder: Path) -> tuple[Page, Replayed]:
     """The page, and the values behind it; beside the baselines if they were trained."""
+    from driftquilt.decision.columns import ColumnFacts  # noqa: PLC0415
     from driftquilt.decision.origin import Origin  # noqa: PLC0415
     from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
     from driftquilt.report.from_decision import page_of_replay  # noqa: PLC0415
@@ -41,8 +51,14 @@ def replay_page(folder: Path) -> tuple[Page, Replayed]:
         for name, counts in told.get("baselines", {}).items()
     }
     origin = Origin.from_json(told["origin"]) if told else None
-    warnings = told.get("warnings", [])
-    return page_of_replay(replayed, found, origin=origin, warnings=warnings), replayed
+    page = page_of_replay(
+        replayed,
+        found,
+        origin=origin,
+        warnings=told.get("warnings", []),
+        columns=[ColumnFacts(**column) for column in told.get("columns", [])],
+    )
+    return page, replayed
 
 
 def _read(path: Path) -> dict[str, Any]:

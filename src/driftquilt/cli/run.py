@@ -34,9 +34,11 @@ from driftquilt.cli.output import (
 from driftquilt.cli.page import write_page
 from driftquilt.cli.replay_page import replay_page, write_about
 from driftquilt.cli.stored import Asked, opened, typed_options
+from driftquilt.counted import counted
 from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
+    from driftquilt.decision.columns import ColumnFacts
     from driftquilt.decision.replay import Progress
     from driftquilt.decision.replayed import Replayed
     from driftquilt.stream.runner import QuiltStream
@@ -105,11 +107,14 @@ def run(
             )
             _tell(*said)
             _watch(steps, stream)
-            seed = stream.seed
+            seed, n_rows = stream.seed, stream.n_rows
         command = "  # ".join([command_line(), *said[:1]])  # what was typed may not be what holds
-        notes += _tell_telling(table, label, dropped, out)
+        notes += _unlabelled_end(table, label, n_rows)
+        columns, told = _look_at_columns(table, label, dropped, out)
+        _tell(*(f"Note: {note}" for note in told))
+        notes += told
         found = _compare(table, label, dropped, seed, out) if baselines else {}
-        write_about(out, trace(command, data), notes, found)
+        write_about(out, trace(command, data), notes, found, columns)
     page, replayed = replay_page(out)
     files = {"events": str(out / "events.jsonl")} | write_page(page, out / "report.html")
     if as_json:
@@ -161,16 +166,31 @@ def _watch(steps: Iterator[Progress], stream: QuiltStream) -> None:
             live.update(view(progress, stream.events), refresh=True)
 
 
-def _tell_telling(table: Any, label: str, drop: list[str], out: Path) -> list[str]:
-    """Say which columns tell the segments that were found."""
+def _unlabelled_end(table: Any, label: str, n_rows: int) -> list[str]:
+    """A note on rows that come after the last one learned, of so many."""
+    from driftquilt.decision.labelled import LabelledPlaces  # noqa: PLC0415
+
+    left = table.num_rows - LabelledPlaces(table, label).place(n_rows)
+    of_all = f"the last {left:,} of {counted(table.num_rows, 'row')}"
+    return [f"no {label!r} in {of_all}, not replayed"] if left else []
+
+
+def _look_at_columns(
+    table: Any, label: str, drop: list[str], out: Path
+) -> tuple[tuple[ColumnFacts, ...], list[str]]:
+    """What there is to know of the columns, and notes: which were left out, which tell segments."""
+    from driftquilt.decision.columns import describe, leave_out, unfit_warning  # noqa: PLC0415
     from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
-    from driftquilt.decision.telling import find_telling_in_stream, warning  # noqa: PLC0415
+    from driftquilt.decision.telling import (  # noqa: PLC0415
+        find_telling_in_stream,
+        remark,
+        warning,
+    )
 
     names = find_telling_in_stream(table, label, read_replay(out).seals, drop)
-    if not names:
-        return []
-    _tell(f"Note: {warning(names)}")
-    return [warning(names)]
+    facts = remark(describe(table), names)
+    notes = unfit_warning(fact for fact in facts if fact.name not in (label, *drop))
+    return leave_out(facts, label, drop), notes + ([warning(names)] if names else [])
 
 
 def _compare(

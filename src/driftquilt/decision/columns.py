@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftquilt.decision.words import name_some
 from driftquilt.errors import InputError
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "is_text_kind",
     "leave_out",
     "present",
+    "unfit_warning",
 ]
 
 BLOCK = 65_536  # rows looked at at a time
@@ -107,12 +109,22 @@ def describe(table: pa.Table) -> tuple[ColumnFacts, ...]:
     return tuple(_look(name, table[name]) for name in table.column_names)
 
 
-def leave_out(facts: Iterable[ColumnFacts], why: dict[str, str]) -> tuple[ColumnFacts, ...]:
-    """The same, where the columns named are not used, with a word why."""
+def leave_out(
+    facts: Iterable[ColumnFacts], label: str, drop: Iterable[str]
+) -> tuple[ColumnFacts, ...]:
+    """The same, where the label and the columns dropped are not used, with a word why."""
+    why = {**dict.fromkeys(drop, "not to be learned from"), label: "label"}
     return tuple(
         replace(fact, used=False, note=why[fact.name]) if fact.name in why else fact
         for fact in facts
     )
+
+
+def unfit_warning(facts: Iterable[ColumnFacts]) -> list[str]:
+    """What to say of the columns that are not used, if any is not."""
+    names = [fact.name for fact in facts if not fact.used]
+    said = f"columns that cannot be learned from are left out: {name_some(names)}"
+    return [said] if names else []
 
 
 def blocks(column: pa.ChunkedArray) -> Iterator[pa.Array]:

@@ -31,7 +31,14 @@ from sklearn.base import clone
 
 from driftquilt import __version__
 from driftquilt.counted import counted
-from driftquilt.decision.columns import ColumnFacts, check_table, describe, features, leave_out
+from driftquilt.decision.columns import (
+    ColumnFacts,
+    check_table,
+    describe,
+    features,
+    leave_out,
+    unfit_warning,
+)
 from driftquilt.decision.fitting import Case
 from driftquilt.decision.labels import Labels, read_labels
 from driftquilt.decision.layout import Layout, lay_out, spread
@@ -50,6 +57,7 @@ Watch: TypeAlias = Callable[[str, int, int], None]
 
 _MOST_ASKED = 2_000  # rows of a past segment
 _MOST_MEASURED = 100_000  # held-out rows
+_MANY = 20  # whole numbers as classes, above which they may be amounts
 _STEPS = (
     "reading the columns", "training Quilt", "training on all data",
     "training on the current segment only", "asking about the past",
@@ -102,7 +110,7 @@ def decide(
         bounds=tuple(quilt.search_),
         correct=_ask_about_past(case, layout, quilt),
         methods=methods,
-        columns=leave_out(facts, {**dict.fromkeys(drop, "not to be learned from"), label: "label"}),
+        columns=leave_out(facts, label, drop),
         warnings=tuple(said),
         version=__version__,
         constant=_constant(case, layout),
@@ -218,9 +226,7 @@ def _warnings(
         )
     if layout.later:
         said.append(f"segments after {name} are left out: {name_some(layout.later)}")
-    left_out = [f.name for f in facts if not f.used]
-    if left_out:
-        said.append(f"columns that cannot be learned from are left out: {name_some(left_out)}")
+    said += unfit_warning(facts)
     if holdout and not layout.n_held_out:
         said.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
     return [*said, *_class_warnings(layout, labels)]
@@ -238,6 +244,11 @@ def _class_warnings(layout: Layout, labels: Labels) -> list[str]:
     trained, here = np.unique(labels.codes[layout.trained]), np.unique(labels.codes[layout.current])
     past_only = labels.classes[np.setdiff1d(trained, here)].tolist()
     new = labels.classes[np.setdiff1d(labels.codes[layout.held_out], trained)].tolist()
+    if labels.classes.dtype.kind in "iu" and len(labels.classes) > _MANY:
+        said.append(
+            f"the label {labels.name!r} holds {len(labels.classes)} different whole numbers; if it "
+            "is an amount, bin it, for example into low, middle and high"
+        )
     if past_only:
         said.append(
             f"the rows of {name} to train on have none of the class {name_some(past_only)}, which "

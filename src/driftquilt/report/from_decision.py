@@ -9,6 +9,7 @@ import numpy as np
 
 from driftquilt import __version__
 from driftquilt.counted import counted
+from driftquilt.decision.columns import ColumnFacts
 from driftquilt.decision.origin import Origin
 from driftquilt.decision.replay import COUNT, WINDOW
 from driftquilt.decision.replayed import PromotedModel, Replayed
@@ -30,7 +31,7 @@ def page_of_decision(decision: Decision, *, title: str = "") -> Page:
         decision.sentences(),
         (drift,),
         None,
-        tuple(ColumnNote(c.name, c.kind, c.missing, c.note) for c in decision.columns),
+        _notes(decision.columns),
         decision.warnings,
         {"driftquilt": decision.version},
         "" if decision.origin is None else decision.origin.command,
@@ -47,6 +48,7 @@ def page_of_replay(
     title: str = "",
     origin: Origin | None = None,
     warnings: Sequence[str] = (),
+    columns: Sequence[ColumnFacts] = (),
 ) -> Page:
     """A page with a selection per segment; `baselines` is what the function of this name gives."""
     whole = {count.row: count.value for count in replayed.accuracy if count.n_rows == COUNT}
@@ -58,13 +60,17 @@ def page_of_replay(
         _sentences(replayed),
         tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
         _rolling(counts, tuple(row for row in whole if row >= WINDOW), replayed.drift_rows),
-        (),
+        _notes(columns),
         (*((without,) if skipped else ()), *warnings),
         {"driftquilt": __version__ if origin is None else origin.version},
         "" if origin is None else origin.command,
         "the rows from drift to drift, or until a segment was full",
         origin=origin,
     )
+
+
+def _notes(columns: Sequence[ColumnFacts]) -> tuple[ColumnNote, ...]:
+    return tuple(ColumnNote(c.name, c.kind, c.missing, c.note) for c in columns)
 
 
 def _sentences(replayed: Replayed) -> tuple[str, ...]:
