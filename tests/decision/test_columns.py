@@ -90,6 +90,7 @@ def test_labels_of_any_kind_are_classes(values: Any, classes: list[Any], codes: 
         (["yes", None, "yes"], "is yes in every row that has one"),
         ([f"user {k}" for k in range(80)], "80 different values in the first 80 rows"),
         (list(range(80)), "looks like an id or an amount"),
+        (list(range(60)) * 19, r"60 different values .* an amount \(regression\).*bin it"),
         (pa.array([1, 2], pa.date32()), "holds date32"),
         ([[1], [2]], "a label is text, a whole number or a boolean"),
     ],

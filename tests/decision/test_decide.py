@@ -201,6 +201,16 @@ def test_classes_that_come_or_go_are_told() -> None:
     assert decision.classes == (0, 1, 2)
 
 
+def test_many_whole_numbers_as_classes_are_told_as_amounts_once() -> None:
+    y = np.arange(2000) // 80
+    y[-20:] = np.arange(20)
+    table = SINE.set_column(4, "label", pa.array(np.random.default_rng(0).permutation(y)))
+    assert (
+        "the label 'label' holds 25 different whole numbers; if it is an amount, bin it"
+        in (select(table.slice(0, 1630)).warnings[0])
+    )
+
+
 def test_segments_that_go_backwards_are_told() -> None:
     table = SINE.take(pa.array(range(1999, -1, -1)))
     assert select(table).warnings[0].startswith("segments appear in the order 4, 3, 2")

@@ -55,8 +55,9 @@ class Case:
         used = np.zeros(self.features.num_rows, dtype=bool)
         used[rows] = True
         X = self.features.select(self._names(used))
-        with warnings.catch_warnings():  # `decide` says it once, not at every training
+        with warnings.catch_warnings():  # `decide` says both once, not at every training
             warnings.filterwarnings("ignore", message="segments appear in the order")
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
             bounds = _runs(used)
             if len(bounds) > _FEW_RUNS + len(used) // SMALLEST_PIECE:
                 return self._fit_weighed(clf, X, used)

@@ -29,6 +29,7 @@ __all__ = ["Labels", "clean_labels", "read_labels"]
 
 _MOST_FLOATS = 20  # different values of a float column that may be classes
 _FEW = 50  # rows, or classes, that may all differ
+_ROWS_OF_TEXT, _ROWS_OF_NUMBER = 2, 20  # that a class has on average, where there are many
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +115,13 @@ def _whole(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _refuse_ids(name: str, column: pa.ChunkedArray) -> None:
-    """Refuse labels most of which differ, as far as the first block tells."""
+    """Refuse labels that differ too much, numbers sooner, as far as the first block tells."""
     first = column.slice(0, BLOCK).drop_null()
     n_distinct = len(first.unique())
-    if n_distinct > max(_FEW, len(first) / 2):
+    fewest = _ROWS_OF_TEXT if is_text_kind(column.type) else _ROWS_OF_NUMBER
+    if n_distinct > max(_FEW, len(first) / fewest):
         raise InputError(
             f"the label {name!r} has {n_distinct} different values in the first {len(first)} rows: "
-            "it looks like an id or an amount; name a column with few classes, or bin it"
+            "it looks like an id or an amount (regression), but driftquilt predicts classes; name "
+            "a column with few of them, or bin it, for example into low, middle and high"
         )
