@@ -81,6 +81,7 @@ def test_keys_may_come_late_and_be_missing() -> None:
     [
         ('{"a": {"c": 1}}', "column 'a' is nested (dict)"),
         ('{"a": [1]}', "column 'a' is nested (list)"),
+        ('{"a": [1]}', "or take it out, as jq -c 'del(.[\"a\"])' does"),
         ('{"a": 1', "is not JSON: "),
         ("a,b", "is not JSON: "),
         ("[1, 2]", "is no object"),

@@ -190,6 +190,6 @@ def _word(where: str, name: str, value: Any) -> str:
     if type(value) not in _WORDS:
         raise InputError(
             f"{where}: column {name!r} is nested ({type(value).__name__}); give each of its values "
-            "a key of its own, or drop it"
+            f"a key of its own, or take it out, as jq -c 'del(.[{json.dumps(name)}])' does"
         )
     return _WORDS[type(value)]
