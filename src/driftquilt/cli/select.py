@@ -242,8 +242,8 @@ def _segments(decision: Decision) -> Table:
     for name in ("segment", "rows", "right", "disparity", "gain", "epochs", ""):
         table.add_column(name, justify="left" if name in ("segment", "") else "right")
     for line, use in zip(decision.past(), decision.selection, strict=True):
-        right = "" if line["correct"] is None else f"{line['correct']:.0%}"
-        numbers = (f"{line['disparity']:.2f}", f"{line['gain']:+.3f}", percent(line["share"]))
+        right = "" if line["correct"] is None else f"{line['correct']:.3f}"
+        numbers = (f"{line['disparity']:.2f}", f"{line['gain']:+.4f}", percent(line["share"]))
         style = None if use.kept else "dim"
         name, n_rows = clean(use.name), f"{use.n_rows:,}"
         table.add_row(name, n_rows, right, *numbers, use.fate, style=style)
