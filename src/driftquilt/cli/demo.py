@@ -36,11 +36,13 @@ def demo(
     Example: driftquilt demo --out demo-out
     """
     from driftquilt.report.figures import quilt_svg  # noqa: PLC0415
+    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
     page = _page(_adapt(seed))
     picture = out / "demo.svg"
-    picture.write_text(quilt_svg(page.drifts, "Which past segments each model was trained on"))
+    svg = quilt_svg(page.drifts, "Which past segments each model was trained on")
+    write_whole(picture, svg.encode())
     files = {"picture": str(picture)} | write_page(page, out / "report.html")
     if as_json:
         print_json("demo", {"segments": list(map(_document, page.drifts)), "files": files})
