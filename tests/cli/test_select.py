@@ -178,6 +178,14 @@ def test_a_file_that_is_not_there_is_named_with_the_closest(drive: Drive, tmp_pa
     assert "sine.csv" in outcome.stderr
 
 
+def test_the_screen_has_the_digits_of_the_report(drive: Drive, tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv")
+    shown = drive("select", data, "--label", "label", "--segment-by", "segment", "--out", "out")
+    for line in json.loads(Path("out/selection.json").read_text())["past"]:
+        assert f"{line['gain']:+.4f}" in shown.stdout
+        assert f"{line['correct']:.3f}" in shown.stdout
+
+
 def test_a_label_that_looks_like_a_measurement_is_refused_with_what_to_do(drive: Drive) -> None:
     lines = ["x,price,month", *(f"{k % 7},{k * 1.37:.2f},{k // 100}" for k in range(300))]
     Path("prices.csv").write_text("\n".join(lines))
