@@ -36,7 +36,7 @@ import httpx
 
 from driftquilt.server.tokens import Tokens
 
-__all__ = ["main"]
+__all__ = ["main", "to_text"]
 
 _FEATURES = [f"f{number}" for number in range(10)]
 _LUA = """
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("wrk is not installed; it is Debian's package wrk")
     with tempfile.TemporaryDirectory() as folder:
         found = _measure(Path(folder), options.seconds, options.rounds)
-    sys.stdout.write(_to_text(found) + "\n")
+    sys.stdout.write(to_text(found) + "\n")
     if options.out:
         options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
@@ -210,7 +210,8 @@ def _free_port() -> int:
         return int(made.getsockname()[1])
 
 
-def _to_text(found: dict[str, Any]) -> str:
+def to_text(found: dict[str, Any]) -> str:
+    """The figures as Markdown, as `docs/results.md` shows them."""
     loads = found["loads"]
 
     def median(name: str, key: str) -> float:

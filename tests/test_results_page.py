@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.bench_service import to_text
 
 from driftquilt.experiments.results import Result
 from driftquilt.report.published import published
@@ -96,3 +97,8 @@ def test_the_costs_that_other_pages_show_are_those_of_the_bench() -> None:
     assert len(costs) == 9
     span = f"{min(costs):.2f} to {max(costs):.2f}"
     assert all(span in text for text in (page, PAGE, (ROOT / "docs" / "index.md").read_text()))
+
+
+def test_the_service_under_load_is_that_of_the_kept_rounds() -> None:
+    found = json.loads((ROOT / "benchmarks" / "results" / "service.json").read_text())
+    assert to_text(found) in PAGE
