@@ -10,7 +10,6 @@ import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
@@ -36,8 +35,12 @@ MODES = {"right": GenerationMode.POSITIVE, "wrong": GenerationMode.NEGATIVE}
 CLIENT = httpx.Client(trust_env=False)
 QUICK, MANY = 25, 2_500  # of each mode
 
-each = pytest.mark.parametrize("label", OPERATIONS)
-both = pytest.mark.parametrize("mode", MODES)
+OPEN = {label for label, found in OPERATIONS.items() if found.definition.raw["security"] == []}
+each = pytest.mark.parametrize(
+    ("label", "mode"),
+    # Where no token is needed, there is nothing about a request that could be wrong.
+    [(label, "right" if label in OPEN else mode) for label in OPERATIONS for mode in MODES],
+)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +66,8 @@ def url(running: Running) -> str:
 
 
 def ask(label: str, mode: str, url: str, n_cases: int) -> None:
-    """So many requests of one operation; an answer that is not told of is a failure."""
+    """At least so many requests of one operation; an answer that is not told of is a failure."""
+    n_asked = 0
 
     @settings(
         max_examples=n_cases, deadline=None, database=None, phases=[Phase.generate],
@@ -71,6 +75,8 @@ def ask(label: str, mode: str, url: str, n_cases: int) -> None:
     )  # fmt: skip
     @given(OPERATIONS[label].as_strategy(generation_mode=MODES[mode]))
     def run(case: Case[Any]) -> None:
+        nonlocal n_asked
+        n_asked += 1
         if mode == "right" and len(case.path_parameters.get("name", "")) % 2:
             case.path_parameters["name"] = KNOWN
         if label == LIVE:
@@ -83,12 +89,8 @@ def ask(label: str, mode: str, url: str, n_cases: int) -> None:
         if answer.status_code == 201:
             CLIENT.delete(f"{url}{answer.headers['location'][0]}").raise_for_status()
 
-    try:
+    while n_asked < n_cases:  # where there are few different ones, they come again
         run()
-    except Unsatisfiable:  # there is nothing about it that could be wrong
-        assert mode == "wrong"
-        assert "security" in OPERATIONS[label].definition.raw
-        assert OPERATIONS[label].definition.raw["security"] == []
 
 
 def listen(case: Case[Any], url: str) -> None:
@@ -102,7 +104,6 @@ def listen(case: Case[Any], url: str) -> None:
     case.validate_response(case.call(base_url=url), checks=CHECKS)
 
 
-@both
 @each
 def test_the_answers_are_those_that_are_told(label: str, mode: str, url: str) -> None:
     ask(label, mode, url, QUICK)
@@ -110,7 +111,6 @@ def test_the_answers_are_those_that_are_told(label: str, mode: str, url: str) ->
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@both
 @each
 def test_the_answers_to_many_are_those_that_are_told(label: str, mode: str, url: str) -> None:
     ask(label, mode, url, MANY)
