@@ -17,12 +17,20 @@ import driftquilt
 from tests.cli.conftest import Drive
 from tests.small_streams import write_sine
 
+DOCS = Path(__file__).parents[2] / "docs"
+
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Driftquilt in a process of its own, with plain output."""
     command = [sys.executable, "-c", "from driftquilt.cli.app import main; main()", *arguments]
     env = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+
+
+def patch_classes(picture: Path) -> list[str]:
+    """Of each patch of a quilt, which tell those that were kept."""
+    classes = [group.get("class", "") for group in ET.parse(picture).getroot().iter()]
+    return [words for words in classes if "patch" in words.split()]
 
 
 def test_demo_prints_a_row_per_segment_and_writes_a_picture(tmp_path: Path) -> None:
@@ -33,9 +41,9 @@ def test_demo_prints_a_row_per_segment_and_writes_a_picture(tmp_path: Path) -> N
     quilt, all_data, current = means
     assert quilt > current > all_data
     assert sum(line[1].isdigit() for line in lines if len(line) > 1) == 8
-    picture = ET.parse(tmp_path / "pictures" / "demo.svg").getroot()
-    patches = [group for group in picture.iter() if "patch" in group.get("class", "").split()]
+    patches = patch_classes(tmp_path / "pictures" / "demo.svg")
     assert len(patches) == 28
+    assert patches == patch_classes(DOCS / "demo.svg")  # the picture of README and docs
     assert (tmp_path / "pictures" / "report.html").exists()
 
 
