@@ -113,3 +113,22 @@ def test_a_feed_that_cannot_go_on_says_why_and_the_password_stays_hidden(tmp_pat
         stream.learn([{"a": 1.0}], ["yes"])  # others go on
         service.end()
         assert "rosebud" not in service.log
+
+
+def test_what_was_refused_and_what_is_in_the_way_is_told(
+    broker: RedisBroker, tmp_path: Path
+) -> None:
+    broker.send([*bodies(range(5)), b"no JSON"])
+    feeds = json.dumps({"clicks": broker.url})
+    with Running(tmp_path, feeds=feeds) as service, service.client() as client:
+        client.create_stream("clicks")
+        stream = client.stream("clicks")
+        wait_for(lambda: stream.status()["n_rows"] == 5 and stream.status()["feed"]["n_refused"])
+        assert "JSON" in stream.status()["feed"]["last_refused"]
+        assert b'driftquilt_feed_refused_total{stream="clicks"} 1.0' in client.metrics()
+        broker.stop()
+        wait_for(lambda: b'driftquilt_feed_trouble{stream="clicks"} 1.0' in client.metrics())
+        wait_for(lambda: "the feed waits: the broker is away" in service.log)
+        broker.start()
+        wait_for(lambda: "the feed goes on" in service.log)
+        assert b'driftquilt_feed_trouble{stream="clicks"} 0.0' in client.metrics()

@@ -83,6 +83,21 @@ def test_a_method_that_does_not_go_is_told_which_do(
         assert answer.headers["allow"] == methods
 
 
+def test_a_line_of_the_log_names_the_stream_if_the_name_may_be_one(tmp_path: Path) -> None:
+    with Running(tmp_path) as running:
+        for name in ("clicks", "no%20name"):
+            httpx.get(f"{running.url}/v1/streams/{name}/events", timeout=60)
+        running.end()
+        lines = [json.loads(line) for line in running.log.splitlines() if "/events" in line]
+        assert [line.get("stream") for line in lines] == ["clicks", None]
+
+
+def test_a_parameter_with_few_values_is_told_which(tmp_path: Path) -> None:
+    with in_process(tmp_path) as service:
+        answer = service.get("/v1/streams/s/models/1/file?format=pkl")
+        assert "'safetensors' or 'onnx'" in expect(answer, 422, "parameter-invalid")["detail"]
+
+
 def test_rows_and_streams_have_limits(tmp_path: Path) -> None:
     with in_process(tmp_path, max_rows=2, max_streams=1) as service:
         assert service.post("/v1/streams", json={"name": "s"}).status_code == 201

@@ -473,9 +473,11 @@ def test_what_a_broker_feeds_and_what_is_in_its_way_is_told(browser: Browser, to
     seen = watch(browser, told)
     lead = seen.tab.locator(".lead")
     expect(lead).not_to_contain_text("Fed from")
-    feed = {"source": "redis:0/<b>rows</b>", "n_messages": 1200, "n_refused": 3, "trouble": None}
+    feed = {"source": "redis:0/<b>rows</b>", "n_messages": 1200, "n_refused": 0, "trouble": None}
+    feed["last_refused"] = None
     told.tell("status", status(feed=feed))
-    expect(lead).to_contain_text("Fed from redis:0/<b>rows</b>: 1,200 messages, 3 refused.")
-    told.tell("status", status(feed=feed | {"trouble": "the broker is away: refused"}))
-    expect(lead).to_contain_text("3 refused. The broker is away: refused.")
+    expect(lead).to_contain_text("Fed from redis:0/<b>rows</b>: 1,200 messages, 0 refused.")
+    feed |= {"n_refused": 3, "last_refused": "it is no JSON", "trouble": "the broker is away: no"}
+    told.tell("status", status(feed=feed))
+    expect(lead).to_contain_text("3 refused, the last because it is no JSON. The broker is away")
     seen.close()

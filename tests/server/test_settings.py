@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.server.setting_words import WORDS
 from driftquilt.server.settings import ServeSettings
 
@@ -132,3 +133,10 @@ def test_every_setting_is_told_of_with_its_default(name: str) -> None:
 
 def test_words_are_of_settings_only() -> None:
     assert list(WORDS) == list(ServeSettings.model_fields)
+
+
+def test_a_broker_whose_client_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "driftquilt.sources.redis", raising=False)
+    monkeypatch.setitem(sys.modules, "redis", None)  # as if it were not there
+    with pytest.raises(MissingExtraError, match=r"pip install 'driftquilt\[redis\]'"):
+        ServeSettings(feeds={"clicks": "redis://host?stream=rows"})

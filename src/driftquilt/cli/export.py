@@ -41,4 +41,6 @@ def export(
     typer.echo(f"{to}: {len(content):,} bytes")
     for one in inputs:
         typer.echo(f"  in   {one['name']}: {one['type']}, {one['holds']}")
+    if classifier.encoder_ is not None:
+        typer.echo("       each as a column, of the shape (rows, 1)")
     typer.echo(f"  out  {OUTPUTS[0]}, {OUTPUTS[1]}: of {', '.join(map(str, classifier.classes_))}")

@@ -253,8 +253,8 @@ def _segments(decision: Decision) -> Table:
 def _told_of_scores(bound: float) -> str:
     return (
         "right: share of its rows that the model has right. disparity, gain: medians over epochs; "
-        f"an epoch uses what is below {bound:.2f} (the bound) and above 0. epochs: share that "
-        "used it."
+        f"an epoch uses what is below {bound:.2f} (the bound) and above 0 in that very epoch. "
+        "epochs: share that used it."
     )
 
 

@@ -2,8 +2,8 @@
 
 A month, a date as text, a running number: hardly a value is in two segments. Numbers tell the
 segment if the ranges of all segments lie apart, but for a few rows at their ends; text does if
-the sets of values do. Of a date the day of the year counts, because that is what is learned:
-within a year it tells the month, after a year it comes back.
+the sets of values do. Of dates the day of the year is learned, which comes back after a year; so
+they tell the segment as long as most days have been there once, for a year and a half.
 
 >>> from driftquilt.decision.labels import Labels
 >>> from driftquilt.decision.layout import lay_out
@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftquilt.decision.columns import (
@@ -47,6 +46,7 @@ _SAMPLE = 200  # rows of a segment whose numbers are looked at
 _ENDS = (0.025, 0.975)  # of a range
 _HARDLY = 0.05  # of all rows
 _MOST_VALUES = 100_000  # different texts that are remembered
+_YEAR, _COMES_BACK = 365.25, 548  # days
 
 
 def find_telling(columns: pa.Table, layout: Layout) -> list[str]:
@@ -107,6 +107,8 @@ def _ranges_lie_apart(column: pa.ChunkedArray, samples: Sequence[Rows]) -> bool:
     found = [_numbers(_take(column, rows)) for rows in samples]
     if len(found[-1]) == 0:
         return False
+    if _is_day(column.type) and np.ptp(np.concatenate(found)) > _COMES_BACK:
+        found = [days % _YEAR for days in found]
     ends = [np.quantile(numbers, _ENDS) for numbers in found if len(numbers)]
     low, high = np.array(sorted(map(tuple, ends))).T
     return len(low) > 1 and bool((low[1:] > high[:-1]).all())
@@ -123,15 +125,19 @@ def _take(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """The finite values as numbers, of dates the day of the year."""
+    """The finite values as numbers, of dates the days."""
     column, types = column.drop_null(), pa.types
-    if types.is_date(column.type) or types.is_timestamp(column.type):
-        column = pc.day_of_year(column)
+    if _is_day(column.type):
+        column = column.cast(pa.date32()).cast(pa.int32())
     elif types.is_temporal(column.type):
         column = column.cast(pa.int32() if types.is_time32(column.type) else pa.int64())
     values = column.to_numpy().astype(np.float64)
     finite: NDArray[np.float64] = values[np.isfinite(values)]
     return finite
+
+
+def _is_day(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
 def _sets_lie_apart(column: pa.ChunkedArray, of_row: Rows, n_segments: int) -> bool:

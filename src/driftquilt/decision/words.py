@@ -113,8 +113,9 @@ def _advice(selection: Selection, methods: Sequence[Method], constant: Constant 
         )
     if all(other.verdict == "no clear difference" for other in others):
         return (
-            f"{quilt.n_rows:,} rows show no clear difference: take the model that is simplest to "
-            f"train, and look again when there are more labelled rows of {selection.current}."
+            f"{quilt.n_rows:,} rows show no clear difference, so they speak neither for this model "
+            f"nor against it: take it or not, and look again when there are more labelled rows of "
+            f"{selection.current}."
         )
     return _verdict(quilt, others)
 

@@ -57,7 +57,7 @@ def page_of_replay(
     without = f"{counted(skipped, 'row')} without {replayed.label!r}, skipped"
     return Page(
         title or f"Replay of {counted(replayed.n_rows, 'row')}",
-        _sentences(replayed),
+        _sentences(replayed, alone=bool(baselines)),
         tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
         _rolling(counts, tuple(row for row in whole if row >= WINDOW), replayed.drift_rows),
         _notes(columns),
@@ -73,15 +73,17 @@ def _notes(columns: Sequence[ColumnFacts]) -> tuple[ColumnNote, ...]:
     return tuple(ColumnNote(c.name, c.kind, c.missing, c.note) for c in columns)
 
 
-def _sentences(replayed: Replayed) -> tuple[str, ...]:
+def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
     share = replayed.n_right / max(replayed.n_rows, 1)
     among = ", those before each new model took over among them" if replayed.drifts else ""
     said = [
         f"In {counted(replayed.n_rows, 'row')} {counted(replayed.n_drifts, 'drift')} "
         f"{'was' if replayed.n_drifts == 1 else 'were'} found, and a new model took over in "
         f"{counted(len(replayed.drifts), 'segment')}.",
-        f"Each row was predicted before it was learned: {replayed.n_right:,} were right "
-        f"({100 * share:.1f} % of all rows{among}).",
+        "Each row was predicted before it was learned, by the model in use and a small net beside "
+        f"it that learns from every row: {replayed.n_right:,} were right "
+        f"({100 * share:.1f} % of all rows{among})."
+        f"{' All data and current only have no such net beside them.' if alone else ''}",
     ]
     if replayed.drifts:
         last = replayed.drifts[-1]

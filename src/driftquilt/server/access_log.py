@@ -34,6 +34,7 @@ class AccessLog:
         status: int,
         seconds: float,
         caller: str | None,
+        stream: str | None,
     ) -> None:
         """Note an answer."""
         if not _log.isEnabledFor(logging.INFO):
@@ -43,6 +44,8 @@ class AccessLog:
             "logger": "driftquilt.access", "message": f"{method} {route} {status}",
             "request_id": request_id, "seconds": round(seconds, 6), "caller": caller,
         }  # fmt: skip
+        if stream is not None:
+            values["stream"] = stream
         if not self._lines:
             asyncio.get_running_loop().call_later(_PAUSE, self.write)
         self._lines.append(orjson.dumps(values))

@@ -176,8 +176,11 @@ def _to_problem(error: Exception, request: Request) -> Problem:
     if isinstance(error, StoreError):
         return Problem("stream-failed", "the stream cannot be read at the moment")
     if isinstance(error, RequestValidationError):
-        where = error.errors()[0]["loc"]
-        return Problem("parameter-invalid", f"{where[-1]!r} in the {where[0]} is not one it takes")
+        first = error.errors()[0]
+        where = f"{first['loc'][-1]!r} in the {first['loc'][0]}"
+        wanted = first.get("ctx", {}).get("expected")  # our own words, of a parameter with few
+        takes = f"takes {wanted}" if wanted else "is not one it takes"
+        return Problem("parameter-invalid", f"{where} {takes}")
     if isinstance(error, HTTPException):
         if error.status_code == 405:  # noqa: PLR2004
             allowed = _allowed(request)

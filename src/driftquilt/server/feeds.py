@@ -36,6 +36,7 @@ class Feeds:
     def __init__(self, house: House, settings: ServeSettings) -> None:
         self._house, self._settings = house, settings
         self._feeds: list[_Feed] = []
+        self._watching: asyncio.Task[None] | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to read."""
@@ -44,6 +45,7 @@ class Feeds:
             urls = (url.get_secret_value(), to.get_secret_value() if to else None)
             self._feeds.append(_Feed(self._house, name, urls, loop))
             self._feeds[-1].start()
+        self._watching = loop.create_task(self._watch())
 
     async def stop(self) -> None:
         """Let every feed finish its batch."""
@@ -51,6 +53,14 @@ class Feeds:
             feed.stopping.set()
         for feed in self._feeds:
             await asyncio.get_running_loop().run_in_executor(None, feed.join)
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self) -> None:
+        while self._feeds:
+            for feed in self._feeds:
+                feed.log_trouble()
+            await asyncio.sleep(_SOON)
 
 
 class _Feed(threading.Thread):
@@ -71,6 +81,7 @@ class _Feed(threading.Thread):
         self._source: Source | None = None
         self._sink: Source | None = None  # where answers go
         self._why: str | None = None
+        self._logged: str | None = None  # what was in the way when it was last looked at
 
     def run(self) -> None:
         while not self.stopping.is_set():
@@ -93,6 +104,7 @@ class _Feed(threading.Thread):
             "source": source.name if source else None,
             "n_messages": tally.n_messages,
             "n_refused": tally.n_refused,
+            "last_refused": tally.refused[-1].why if tally.refused else None,
             "trouble": self._why or self._trouble(self._source) or self._trouble(self._sink),
         }
 
@@ -123,8 +135,15 @@ class _Feed(threading.Thread):
         return None if source is None else source.trouble
 
     def _wait(self, error: Exception, seconds: float) -> None:
-        why = str(error)
-        if why != self._why:
-            _log.warning("the feed waits: %s", why, extra={"stream": self._stream})
-        self._why = why
+        self._why = str(error)
         self.stopping.wait(seconds)
+
+    def log_trouble(self) -> None:
+        """Say what is in the way, when that has changed."""
+        before, self._logged = self._logged, self.status()["trouble"]
+        if self._logged == before:
+            return
+        if self._logged is None:
+            _log.info("the feed goes on", extra={"stream": self._stream})
+        else:
+            _log.warning("the feed waits: %s", self._logged, extra={"stream": self._stream})

@@ -24,6 +24,7 @@ from starlette.requests import ClientDisconnect
 
 from driftquilt.server.access_log import AccessLog
 from driftquilt.server.deadlines import Deadlines
+from driftquilt.server.house import NAME
 from driftquilt.server.logs import request_id as logged_id
 from driftquilt.server.metrics import Metrics
 from driftquilt.server.page import HEADERS
@@ -48,7 +49,9 @@ REQUEST_ID = "driftquilt.request_id"
 ROUTE = "driftquilt.route"
 #: Paths that need no token: they tell nothing about any stream.
 OPEN = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
-_ID = re.compile(rb"(?!dq_)[A-Za-z0-9_.-]{8,64}")  # ids are logged, and tokens are not
+# Ids and names of streams are logged, and tokens are not.
+_ID = re.compile(rb"(?!dq_)[A-Za-z0-9_.-]{8,64}")
+_STREAM = re.compile(rf"/v1/streams/(?!dq_)({NAME[1:-1]})(?:/|$)")
 _LOCAL = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _MOST_HEADERS = 64
 _MOST_HEADER_BYTES = 1 << 15
@@ -161,10 +164,10 @@ class Gate:
         route = scope.get(ROUTE) or getattr(scope.get("route"), "path", None) or "other"
         seconds = time.perf_counter() - passage.began
         self._metrics.count_request(scope["method"], route, passage.status, seconds)
-        caller = scope.get(CALLER)
+        caller, named = scope.get(CALLER), _STREAM.match(scope["path"])
         self._access.add(
             passage.request_id, scope["method"], route, passage.status, seconds,
-            caller.name if caller else None,
+            caller.name if caller else None, named[1] if named else None,
         )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from driftquilt.server.once import Once
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served, open_store
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.sizes import expect_names
+from driftquilt.server.sizes import STREAM_COLUMNS, expect_names
 from driftquilt.server.view import About
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
@@ -215,7 +215,8 @@ class House:
 
 
 def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
-    settings: dict[str, Any] = {"checkpoint_rows": _CHECKPOINT_ROWS, **new.settings}
+    usual = {"checkpoint_rows": _CHECKPOINT_ROWS, "max_columns": STREAM_COLUMNS}
+    settings: dict[str, Any] = {**usual, **new.settings}
     return QuiltStream(
         QuiltClassifier(random_state=new.random_state),
         new.detector,

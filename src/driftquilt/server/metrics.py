@@ -23,16 +23,21 @@ if TYPE_CHECKING:
 __all__ = ["Metrics"]
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
-#: Name, whether it only grows, words, and what it is of a stream's status.
+#: Name, whether it only grows, words, and what it is of a stream's status, or of its feed's.
 _OF_STREAMS: tuple[tuple[str, bool, str, str], ...] = (
     ("rows", True, "Rows learned.", "n_rows"),
     ("drifts", True, "Drifts found.", "n_drifts"),
     ("segments", False, "Past segments kept.", "n_segments"),
     ("waiting_rows", False, "Predicted rows that wait for their label.", "n_waiting"),
-    ("accuracy", False, "Share of rows predicted right, of all.", "accuracy"),
+    ("accuracy", False, "Share of rows predicted right just before they were learned.", "accuracy"),
     ("recent_accuracy", False, "The same of the last thousand rows.", "recent_accuracy"),
     ("model", False, "Version of the model in use; 0 before the first.", "model"),
     ("training", False, "Whether a training is under way.", "training"),
+)
+_OF_FEEDS = (
+    ("feed_messages", True, "Messages that came from a broker.", "n_messages"),
+    ("feed_refused", True, "Those that could not be read or learned.", "n_refused"),
+    ("feed_trouble", False, "Whether something is in the way of the broker's feed.", "trouble"),
 )
 
 
@@ -81,6 +86,17 @@ class _Streams(Collector):
                 if status[key] is not None or key == "model"
             }
             yield _family(made, name, words, values)
+        for name, grows, words, key in _OF_FEEDS:
+            yield _family(
+                CounterMetricFamily if grows else GaugeMetricFamily,
+                name,
+                words,
+                {
+                    served.name: float(feed[key]) if grows else float(feed[key] is not None)
+                    for served, status in streams
+                    if (feed := status["feed"]) is not None
+                },
+            )
         yield _family(
             CounterMetricFamily,
             "training_seconds",

@@ -67,6 +67,7 @@ class Feed(Strict):
     source: str | None
     n_messages: int
     n_refused: int
+    last_refused: str | None
     trouble: str | None
 
 

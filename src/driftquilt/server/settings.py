@@ -31,7 +31,7 @@ from pydantic_settings import (
 )
 
 from driftquilt.errors import InputError
-from driftquilt.sources.address import read_address
+from driftquilt.sources.connect import find_source
 
 __all__ = ["ServeSettings"]
 
@@ -91,7 +91,7 @@ class ServeSettings(BaseSettings):
         for setting in _SECRET:
             for name, url in getattr(self, setting).items():
                 try:
-                    read_address(url.get_secret_value())
+                    find_source(url.get_secret_value())
                 except InputError as error:
                     raise InputError(f"{setting}, stream {name!r}: {error}") from error
 

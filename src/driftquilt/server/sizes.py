@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 #: What a stream may come to have in its life: nets grow with both.
-_STREAM_COLUMNS, _STREAM_CLASSES = 4_000, 1_000
+STREAM_COLUMNS, _STREAM_CLASSES = 4_000, 1_000
 _COLUMNS = 10_000
 _VALUES = 2_000_000
 _LETTERS = 1 << 23
@@ -67,13 +67,13 @@ def expect_answer_size(n_rows: int, n_classes: int) -> None:
 
 def fits_stream(n_columns: int) -> bool:
     """Whether a stream may have so many columns."""
-    return n_columns <= _STREAM_COLUMNS
+    return n_columns <= STREAM_COLUMNS
 
 
 def expect_stream_size(n_columns: int = 0, n_classes: int = 0) -> None:
     """Refuse what would make a stream wider than it may be."""
     if not fits_stream(n_columns):
-        raise Problem("rows-invalid", f"a stream has at most {_STREAM_COLUMNS} columns")
+        raise Problem("rows-invalid", f"a stream has at most {STREAM_COLUMNS} columns")
     if n_classes > _STREAM_CLASSES:
         raise Problem("rows-invalid", f"a stream has at most {_STREAM_CLASSES} classes")
 

@@ -8,10 +8,13 @@ kafka://host:9092/topic, redis://host:6379/0?stream=name, nats://host:4222/strea
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from driftquilt.sources.address import read_address
 from driftquilt.sources.broker import Source
 
-__all__ = ["open_source"]
+__all__ = ["find_source", "open_source"]
 
 
 def open_source(url: str) -> Source:
@@ -20,15 +23,20 @@ def open_source(url: str) -> Source:
     Nothing is sent yet: a broker that is away is waited for by `read`. `MissingExtraError` if
     the package that speaks with such a broker is not installed.
     """
+    return find_source(url)()
+
+
+def find_source(url: str) -> Callable[[], Source]:
+    """What opens the source; the same errors."""
     address = read_address(url)
     if address.scheme == "kafka":
         from driftquilt.sources.kafka import KafkaSource  # noqa: PLC0415  # an extra
 
-        return KafkaSource(address)
+        return partial(KafkaSource, address)
     if address.scheme == "redis":
         from driftquilt.sources.redis import RedisSource  # noqa: PLC0415
 
-        return RedisSource(address)
+        return partial(RedisSource, address)
     from driftquilt.sources.nats import NatsSource  # noqa: PLC0415
 
-    return NatsSource(address)
+    return partial(NatsSource, address)

@@ -35,7 +35,8 @@ export const tiles = () => {
 
 const feedWords = ({ feed }) => {
   if (feed === null) return "";
-  const came = `${counted(feed.n_messages, "message")}, ${count(feed.n_refused)} refused`;
+  const why = feed.last_refused === null ? "" : `, the last because ${feed.last_refused}`;
+  const came = `${counted(feed.n_messages, "message")}, ${count(feed.n_refused)} refused${why}`;
   const trouble = feed.trouble === null ? "" : ` ${sentence(feed.trouble)}`;
   return ` Fed from ${feed.source ?? "a broker"}: ${came}.${trouble}`;
 };
