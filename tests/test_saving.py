@@ -53,6 +53,14 @@ def saved(path: Path) -> Path:
 # Round trips
 
 
+def test_a_model_that_is_saved_again_is_the_same_file(path: Path) -> None:
+    clf, contents = fitted(), set[bytes]()
+    for _ in range(8):
+        clf.save(path)
+        contents.add(path.read_bytes())
+    assert len(contents) == 1
+
+
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_a_loaded_model_is_the_saved_one(path: Path, n_folds: int) -> None:
     clf = fitted(n_folds=n_folds)

@@ -49,7 +49,7 @@ def write_model(
     with about(target):
         try:
             with draft.open("wb") as file:
-                file.write(save(tensors, metadata=header))
+                file.write(_in_order(save(tensors, metadata=header)))
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(target)
@@ -78,6 +78,16 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     if header.get("sha256") != _digest(tensors, header["driftquilt"]):
         raise ModelFileError(f"{path} is damaged: its checksum does not match; save it again")
     return tensors, json.loads(header["driftquilt"])
+
+
+def _in_order(content: bytes) -> bytes:
+    """The same file, whose header safetensors writes in another order each time."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # weights begin at a multiple of eight
+    return len(text).to_bytes(8, "little") + text + content[end:]
 
 
 def _refuse_others(path: Path) -> None:

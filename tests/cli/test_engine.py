@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from uuid import uuid4
 import pytest
 
 from driftquilt.experiments.results import read_results
+from tests.scale.processes import MARK, find
+from tests.server.running import wait_for
 from tests.small_streams import without_times, write_shop, write_sine
 
 
@@ -37,6 +40,24 @@ def test_select_decides_the_same(tmp_path: Path) -> None:
         assert answer.returncode == 0, answer.stderr
         told.append(json.loads(answer.stdout) | {"files": None, "origin": None})
     assert told[0] == told[1]
+
+
+def test_ctrl_c_amid_works_ends_as_everywhere_and_leaves_nothing_running(tmp_path: Path) -> None:
+    data, mark = write_sine(tmp_path / "sine.csv", 8, 4000), uuid4().hex
+    words = ("select", data, "--label", "label", "--segment-by", "segment", "--engine", "ray")
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex, MARK: mark}
+    with subprocess.Popen(
+        [sys.executable, "-m", "driftquilt", *words], cwd=tmp_path, stderr=subprocess.PIPE,
+        env={**os.environ, **token}, start_new_session=True,
+    ) as child:  # fmt: skip
+        wait_for(lambda: find(mark, "ray::_listed"))
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does
+        _, told = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert told.splitlines()[-1].endswith(b"driftquilt: stopped")
+    assert not (tmp_path / "select-out").exists()
+    for name in ("ray::_listed", "raylet/raylet", "gcs_server"):
+        wait_for(lambda name=name: not find(mark, name))
 
 
 def test_reproduce_gives_the_same_rows(tmp_path: Path) -> None:

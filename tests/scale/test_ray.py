@@ -200,7 +200,7 @@ def test_an_address_where_nobody_listens_is_told_at_once(address: str) -> None:
     assert "refused" in answer.stderr
 
 
-def test_a_cluster_started_here_has_a_token_and_sends_no_statistics() -> None:
+def test_a_cluster_started_here_has_a_token_and_sends_no_statistics(tmp_path: Path) -> None:
     code = f"""
 {ASK}
 import ray
@@ -208,8 +208,15 @@ from ray._private.authentication.authentication_utils import is_token_auth_enabl
 from ray._common.usage import usage_lib
 print(is_token_auth_enabled(), usage_lib.usage_stats_enabled())
 """
-    answer = run(code, RAY_AUTH_MODE=None, RAY_USAGE_STATS_ENABLED=None)
+    answer = run(
+        code,
+        RAY_AUTH_MODE=None,
+        RAY_AUTH_TOKEN=None,
+        RAY_USAGE_STATS_ENABLED=None,
+        HOME=str(tmp_path),
+    )
     assert answer.stdout.splitlines()[1:] == ["True False"], answer.stderr
+    assert not (tmp_path / ".ray" / "auth_token").exists()  # other clusters would have it
 
 
 # The driver's death

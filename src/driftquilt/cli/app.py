@@ -59,6 +59,8 @@ def _stopping() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         told = "; ".join(["stopped", *getattr(stop, "__notes__", [])])
         typer.echo(f"driftquilt: {told}", err=True)
+        if "ray" in sys.modules:  # which may crash at a regular end, amid its works (2.60)
+            os._exit(_STOPPED)  # what it started here ends with this process
         raise typer.Exit(_STOPPED) from stop
 
 

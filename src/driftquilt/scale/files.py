@@ -65,7 +65,7 @@ def fit_files(
     files: Iterable[str | os.PathLike[str]],
     label: str,
     *,
-    drop: Iterable[str] = (),
+    drop: str | Iterable[str] = (),
 ) -> QuiltClassifier:
     """Fit `classifier` to segments in Parquet or Arrow files, the last of which is current.
 
@@ -79,7 +79,9 @@ def fit_files(
     names = _names(paths)
     engine, n_here = classifier._engine(classifier._make_learner())
     looks = _in_order(find_executor(engine, n_here, effort=0), look, label, paths)
-    columns = _Columns(label, _features(looks, label, set(drop)))
+    columns = _Columns(
+        label, _features(looks, label, {drop} if isinstance(drop, str) else set(drop))
+    )
     n_rows = [one.n_rows for one in looks]
     looked_at = 0 if classifier.score_rows else sum(n_rows)  # of samples there are few
     executor = find_executor(engine, n_here, effort=float(looked_at) * len(columns.features))

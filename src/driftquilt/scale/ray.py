@@ -21,10 +21,12 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from pickle import PicklingError
 from typing import Any, TypeVar
 
@@ -92,8 +94,11 @@ def _expect_same(address: str | None) -> None:
 
 
 def _join(address: str | None) -> None:
-    new: dict[str, Any] = {"include_dashboard": False} if address in (None, "local") else {}
-    if address:
+    new: dict[str, Any] = {}
+    if address in (None, "local"):
+        new = {"include_dashboard": False}
+        _expect_token()
+    else:
         _expect_listener(address)
     try:
         ray.init(
@@ -105,6 +110,16 @@ def _join(address: str | None) -> None:
         )
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise _no_way(address or "this machine", error) from error
+
+
+def _expect_token() -> None:
+    """Make a token for a cluster of this process's own, if there is none.
+
+    Ray itself would leave one in the home folder, and other clusters of the user would have it.
+    """
+    named = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    if not named and not (Path.home() / ".ray" / "auth_token").exists():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 def _expect_listener(address: str) -> None:
