@@ -102,3 +102,16 @@ def test_the_costs_that_other_pages_show_are_those_of_the_bench() -> None:
 def test_the_service_under_load_is_that_of_the_kept_rounds() -> None:
     found = json.loads((ROOT / "benchmarks" / "results" / "service.json").read_text())
     assert to_text(found) in PAGE
+
+
+def test_the_page_on_limits_has_the_selection_of_the_rows(results: list[Result]) -> None:
+    [table] = [table for table in make_tables(results) if table.name == "selection"]
+    page = (ROOT / "docs" / "when-not-to-use.md").read_text()
+    said = {
+        "recall": "finds {} to {} of what belongs",
+        "precision": "only {} to {} of what it uses",
+    }
+    for row, words in said.items():
+        found = [table.cells[f"quilt_default, {row}", name].ours for name in table.columns]
+        ends = (f"{end:.2f}".lstrip("0") for end in (min(found), max(found)))
+        assert words.format(*ends) in page

@@ -131,7 +131,7 @@ def test_files_may_differ_in_columns_order_and_kinds(tmp_path: Path) -> None:
     first, *_ = (pq.read_table(path) for path in paths)
     plain = first.set_column(3, "city", first["city"].cast(pa.string())).drop(["c"])
     pq.write_table(plain.select(["buys", "city", "b", "a"]), paths[0])
-    clf = fit_files(quilt(score_rows=None, class_weight="balanced"), paths, "buys", drop=["b"])
+    clf = fit_files(quilt(score_rows=None, class_weight="balanced"), paths, "buys", drop="b")
     assert list(clf.feature_names_in_) == ["city", "a", "c"]
     assert np.isfinite(clf.predict_proba(ASKED)).all()
 
