@@ -48,7 +48,7 @@ from threadpoolctl import ThreadpoolController
 from driftquilt.errors import DriftquiltError, InputError
 
 __all__ = ["ENGINES", "Executor", "Kept", "Processes", "Threads", "cannot_travel",
-           "find_executor", "no_interrupt", "one_blas_thread"]  # fmt: skip
+           "find_executor", "has_joined_ray", "no_interrupt", "one_blas_thread"]  # fmt: skip
 
 A = TypeVar("A")
 S = TypeVar("S")
@@ -104,8 +104,13 @@ def find_executor(engine: str | Executor, n_workers: int, effort: float = math.i
 
 def _cluster_at_hand() -> bool:
     """Whether this process has joined a Ray cluster, or is told where one is."""
+    return "RAY_ADDRESS" in os.environ or has_joined_ray()
+
+
+def has_joined_ray() -> bool:
+    """Whether this process works on a Ray cluster, be it one of its own."""
     ray = sys.modules.get("ray")
-    return "RAY_ADDRESS" in os.environ or (ray is not None and ray.is_initialized())
+    return ray is not None and bool(ray.is_initialized())
 
 
 @dataclass(frozen=True)

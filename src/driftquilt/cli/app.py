@@ -33,6 +33,7 @@ from driftquilt.cli.select import select
 from driftquilt.cli.serve import serve
 from driftquilt.cli.token import token
 from driftquilt.errors import DriftquiltError
+from driftquilt.executor import has_joined_ray
 from driftquilt.file_errors import why
 
 __all__ = ["app", "main"]
@@ -59,7 +60,7 @@ def _stopping() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         told = "; ".join(["stopped", *getattr(stop, "__notes__", [])])
         typer.echo(f"driftquilt: {told}", err=True)
-        if "ray" in sys.modules:  # which may crash at a regular end, amid its works (2.60)
+        if has_joined_ray():  # which may crash at a regular end, amid its works (2.60)
             os._exit(_STOPPED)  # what it started here ends with this process
         raise typer.Exit(_STOPPED) from stop
 
