@@ -86,17 +86,7 @@ class _Streams(Collector):
                 if status[key] is not None or key == "model"
             }
             yield _family(made, name, words, values)
-        for name, grows, words, key in _OF_FEEDS:
-            yield _family(
-                CounterMetricFamily if grows else GaugeMetricFamily,
-                name,
-                words,
-                {
-                    served.name: float(feed[key]) if grows else float(feed[key] is not None)
-                    for served, status in streams
-                    if (feed := status["feed"]) is not None
-                },
-            )
+        yield from _of_feeds({served.name: status["feed"] for served, status in streams})
         yield _family(
             CounterMetricFamily,
             "training_seconds",
@@ -129,6 +119,17 @@ class _Streams(Collector):
                 [served.name], served.intake.delays.buckets(), served.intake.delays.total
             )
         yield delays
+
+
+def _of_feeds(feeds: Mapping[str, dict[str, Any] | None]) -> Iterator[Metric]:
+    fed = {name: feed for name, feed in feeds.items() if feed is not None}
+    for name, grows, words, key in _OF_FEEDS:
+        made = CounterMetricFamily if grows else GaugeMetricFamily
+        values = {
+            stream: float(feed[key] if grows else feed[key] is not None)
+            for stream, feed in fed.items()
+        }
+        yield _family(made, name, words, values)
 
 
 def _family(made: Any, name: str, words: str, values: Mapping[str, float]) -> Metric:
