@@ -79,9 +79,8 @@ def fit_files(
     names = _names(paths)
     engine, n_here = classifier._engine(classifier._make_learner())
     looks = _in_order(find_executor(engine, n_here, effort=0), look, label, paths)
-    columns = _Columns(
-        label, _features(looks, label, {drop} if isinstance(drop, str) else set(drop))
-    )
+    dropped = {drop} if isinstance(drop, str) else set(drop)
+    columns = _Columns(label, _features(looks, label, dropped))
     n_rows = [one.n_rows for one in looks]
     looked_at = 0 if classifier.score_rows else sum(n_rows)  # of samples there are few
     executor = find_executor(engine, n_here, effort=float(looked_at) * len(columns.features))
