@@ -61,6 +61,13 @@ def test_an_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
     assert "demo" in outcome.stderr
 
 
+@pytest.mark.parametrize("share", ["1", "2", "-0.1", "nan"])
+def test_a_share_out_of_range_is_a_usage_error(share: str, tmp_path: Path) -> None:
+    outcome = run("select", "x.csv", "--label", "y", "--holdout", share, cwd=tmp_path)
+    assert outcome.returncode == 2
+    assert "from 0 to below 1" in outcome.stderr
+
+
 def test_an_output_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
     outcome = run("demo", "--out", "taken", cwd=tmp_path)

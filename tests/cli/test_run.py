@@ -194,6 +194,39 @@ def test_a_replay_that_is_refused_leaves_no_folder_behind(
     assert not Path("out").exists()
 
 
+def test_ctrl_c_leaves_no_folder_that_was_not_there(tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv", 4, 20_000)
+    code = "from driftquilt.cli.app import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *ask(data, "out")], cwd=tmp_path, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stderr is not None
+        draft = tmp_path / "out" / ".events.jsonl.tmp"
+        while not (draft.exists() and draft.read_bytes().count(b"\n") > 1):  # it learns
+            assert child.poll() is None
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+        told = child.stderr.read().splitlines()
+    assert told[-1] == b"driftquilt: stopped; begun with --store, a replay can go on"
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_earlier_run_is_not_mixed_with_one_that_is_stopped_before_its_report(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 3, 600)
+    assert drive(*ask(data, "out")).code == 0
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftquilt.decision.baselines.baselines", stop)
+    assert drive(*ask(data, "out"), "--seed", "1").code == 130
+    assert [path.name for path in Path("out").iterdir()] == ["events.jsonl"]
+    assert drive("report", "out").code == 0
+
+
 def test_a_time_that_is_no_time_is_refused(drive: Drive, tmp_path: Path) -> None:
     data = write_sine(tmp_path / "sine.csv", 2, 100)
     outcome = drive(*ask(data, "out"), "--time", "label")

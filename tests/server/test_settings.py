@@ -33,6 +33,7 @@ def test_flags_come_before_the_environment_before_the_file_before_the_defaults(
         ("port", -1, "port should be greater than or equal to 0"),
         ("host", "", "host should have at least 1 character"),
         ("max_rows", 0, "max_rows should be greater than or equal to 1"),
+        ("rate", True, "rate should not be true or false"),
         ("rate", "nan", "rate should be a finite number"),
         ("drain_seconds", 0, "drain_seconds should be greater than 0"),
         ("log_format", "xml", "log_format should be 'json' or 'text'"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from driftquilt.decision.replayed import Replayed
     from driftquilt.report.page import Page
 
-__all__ = ["ABOUT", "replay_page", "write_about"]
+__all__ = ["ABOUT", "forget_about", "replay_page", "write_about"]
 
 ABOUT = "run.json"
 
@@ -36,6 +36,14 @@ def write_about(
         "columns": [asdict(column) for column in columns],
     }  # fmt: skip
     write_whole(folder / ABOUT, json.dumps(told, indent=1).encode())
+
+
+def forget_about(folder: Path) -> None:
+    """Remove what tells of an earlier run, its page too, so that no two runs are mixed."""
+    from driftquilt.decision.folder import PAGE  # noqa: PLC0415
+
+    for name in (ABOUT, PAGE):
+        (folder / name).unlink(missing_ok=True)
 
 
 def replay_page(folder: Path) -> tuple[Page, Replayed]:

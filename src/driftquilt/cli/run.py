@@ -32,7 +32,7 @@ from driftquilt.cli.output import (
     split,
 )
 from driftquilt.cli.page import write_page
-from driftquilt.cli.replay_page import replay_page, write_about
+from driftquilt.cli.replay_page import forget_about, replay_page, write_about
 from driftquilt.cli.stored import Asked, opened, typed_options
 from driftquilt.counted import counted
 from driftquilt.errors import InputError
@@ -107,6 +107,8 @@ def run(
             )
             _tell(*said)
             _watch(steps, stream)
+            if store is None:
+                forget_about(out)
             seed, n_rows = stream.seed, stream.n_rows
         command = "  # ".join([command_line(), *said[:1]])  # what was typed may not be what holds
         notes += _unlabelled_end(table, label, n_rows)

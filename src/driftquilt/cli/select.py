@@ -52,7 +52,7 @@ def select(
         str | None, typer.Option(help="Segment to train for; default: the last.")
     ] = None,
     holdout: Annotated[
-        float, typer.Option(help="Share of the current segment kept to measure with.", min=0, max=1)
+        float, typer.Option(help="Share of the current segment kept to measure with, below 1.")
     ] = 0.3,
     drop: Annotated[
         str | None, typer.Option(help="Columns not to learn from, by comma, such as an id.")
@@ -81,6 +81,8 @@ def select(
     from driftquilt.decision.origin import trace  # noqa: PLC0415
 
     _check_options(label, segment_by, time, every)
+    if not 0 <= holdout < 1:
+        raise typer.BadParameter(f"{holdout:g} is not from 0 to below 1", param_hint="--holdout")
     dropped = split(drop) or []
     named = [label, segment_by, time, *dropped]
     form = text_form(delimiter, decimal, encoding)

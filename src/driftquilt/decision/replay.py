@@ -71,6 +71,7 @@ class Replay:
         """With `anew` the file of an earlier replay is replaced, when this one has ended."""
         self._stream, self._path = stream, Path(out) / EVENTS
         self._draft = self._path.with_name(f".{EVENTS}.tmp") if anew else self._path
+        self._makes_folder = False
 
     def run(
         self,
@@ -92,6 +93,7 @@ class Replay:
         header = replay_header(table, label, drop, name=name, count=COUNT)
         if self._draft != self._path:
             self._draft.unlink(missing_ok=True)  # which a kill has left
+        self._makes_folder = not self._path.parent.exists()
         work = _Work(stream, JournalFile(self._draft, header, stream.n_rows), labelled)
         work.catch_up()
         rows = labelled_rows(table, label, drop, first=labelled.place(stream.n_rows))
@@ -111,6 +113,8 @@ class Replay:
         finally:
             if self._draft != self._path:
                 self._draft.unlink(missing_ok=True)
+                if self._makes_folder and not any(self._path.parent.iterdir()):
+                    self._path.parent.rmdir()
         if stream.n_rows % report_every:
             yield work.progress()
 

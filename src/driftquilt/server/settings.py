@@ -21,7 +21,8 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -94,6 +95,14 @@ class ServeSettings(BaseSettings):
                     find_source(url.get_secret_value())
                 except InputError as error:
                     raise InputError(f"{setting}, stream {name!r}: {error}") from error
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_switch(cls, value: Any) -> Any:
+        """True would be read as the number 1."""
+        if isinstance(value, bool):
+            raise PydanticCustomError("switch", "Input should not be true or false")
+        return value
 
     @classmethod
     def settings_customise_sources(
