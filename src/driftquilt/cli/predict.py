@@ -22,6 +22,7 @@ from driftquilt.cli.data import (
 from driftquilt.cli.output import AsJson, check_place, print_json
 from driftquilt.counted import counted
 from driftquilt.errors import InputError
+from driftquilt.resident import touched
 
 if TYPE_CHECKING:
     from driftquilt.estimator import QuiltClassifier
@@ -167,6 +168,7 @@ def _predictions(
         carried = [table[name].slice(start, _ROWS).combine_chunks() for name in kept]
         columns = [numbers, *carried, pa.array(answers), *map(pa.array, chances.T)]
         yield pa.record_batch(columns, names=names)
+        touched(table.slice(start, _ROWS).nbytes)
 
 
 def _print_csv(batches: Iterator[Any]) -> None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from driftquilt.decision.words import name_some
 from driftquilt.errors import InputError
+from driftquilt.resident import touched
 
 __all__ = [
     "BLOCK",
@@ -132,6 +133,7 @@ def blocks(column: pa.ChunkedArray) -> Iterator[pa.Array]:
     for first in range(0, len(column), BLOCK):
         part = column.slice(first, BLOCK).combine_chunks()
         yield from part.chunks if isinstance(part, pa.ChunkedArray) else [part]
+        touched(part.nbytes)
 
 
 def present(column: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -194,14 +194,14 @@ def _constant(case: Case, layout: Layout) -> Constant | None:
     asked = case.labels.codes[spread(layout.held_out, _MOST_MEASURED)]
     if not len(asked):
         return None
-    here = np.bincount(case.labels.codes[layout.current], minlength=len(case.labels.classes))
+    here = case.labels.count(layout.current)
     return Constant(str(case.labels.classes[here.argmax()]), int((asked == here.argmax()).sum()))
 
 
 def _ask_about_past(case: Case, layout: Layout, quilt: QuiltClassifier) -> dict[str, float]:
     """Share of each past segment's rows that the model has right, from at most so many."""
     return {
-        str(name): float(case.right(quilt, spread(layout.past(k), _MOST_ASKED)).mean())
+        str(name): float(case.right(quilt, spread(layout.of(k), _MOST_ASKED)).mean())
         for k, name in enumerate(layout.names[:-1])
     }
 
@@ -241,7 +241,7 @@ def _without_labels(names: Sequence[Hashable], current: Hashable) -> str:
 
 def _class_warnings(layout: Layout, labels: Labels) -> list[str]:
     name, said = layout.names[-1], []
-    trained, here = np.unique(labels.codes[layout.trained]), np.unique(labels.codes[layout.current])
+    trained, here = labels.present(layout.trained), labels.present(layout.current)
     past_only = labels.classes[np.setdiff1d(trained, here)].tolist()
     new = labels.classes[np.setdiff1d(labels.codes[layout.held_out], trained)].tolist()
     if labels.classes.dtype.kind in "iu" and len(labels.classes) > _MANY:

@@ -35,6 +35,7 @@ from driftquilt.estimator import QuiltClassifier
 from driftquilt.file_errors import about
 from driftquilt.learners.base import Learner
 from driftquilt.methods.explanation import KEPT_FROM
+from driftquilt.resident import touched
 
 __all__ = ["MODEL", "PAGE", "ROWS", "WHY", "read_decision", "write_decision"]
 
@@ -141,9 +142,9 @@ def _mark(
     """Names of segments; for each row its place among them, -1 if none, and if it is held out."""
     shares = np.array([*(use.share for use in decision.selection), 1.0])
     place = np.full(n_rows, -1, dtype=np.int32)
-    sizes = np.diff(layout.ends, prepend=0)
-    of_row = np.repeat(np.arange(len(shares), dtype=np.int32), sizes)
-    place[layout.rows] = np.where(shares[of_row] >= KEPT_FROM, of_row, -1)
+    for segment, share in enumerate(shares.tolist()):
+        if share >= KEPT_FROM:
+            place[layout.of(segment)] = segment
     held_out = np.zeros(n_rows, dtype=bool)
     held_out[layout.held_out] = True
     return pa.array([str(name) for name in layout.names]), place, shares, held_out
@@ -162,7 +163,9 @@ def _parts(
         picked = np.flatnonzero(here >= 0)
         if not len(picked):
             continue
-        part, of = table.slice(first, BLOCK).take(pa.array(picked)), here[picked]
+        block, of = table.slice(first, BLOCK), here[picked]
+        part = block.take(pa.array(picked))
+        touched(block.nbytes)
         marks = [names.take(pa.array(of)), pa.array(shares[of]), pa.array(held_out[first + picked])]
         for name, values in zip(_ADDED.names, marks, strict=True):
             part = part.append_column(name, values)

@@ -24,6 +24,7 @@ from driftquilt.decision.labels import clean_labels
 from driftquilt.decision.replay_header import fingerprint
 from driftquilt.errors import InputError
 from driftquilt.inputs.row import Row, read_row
+from driftquilt.resident import touched
 from driftquilt.stream.rows import Label, read_at, read_label
 
 __all__ = ["LabelledPlaces", "labelled_rows"]
@@ -43,6 +44,7 @@ def labelled_rows(
         for number, (x, y) in enumerate(zip(rows, answers, strict=True), start=start):
             if y is not None:
                 yield number, read_at(number, read_row, x), read_label(y)
+        touched(table.slice(start, _BLOCK).nbytes)
 
 
 class LabelledPlaces:

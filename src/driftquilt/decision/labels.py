@@ -4,11 +4,11 @@ Text, whole numbers and booleans are labels; floats are if they are whole and fe
 label (null or NaN) has the code -1; such rows are left out of everything.
 
     classes  (k,)  sorted
-    codes    (n,)  int32, places in `classes`, -1 where missing
+    codes    (n,)  places in `classes`, -1 where missing; as narrow as they can be
 
 >>> labels = read_labels(pa.table({"bought": ["yes", None, "no"]}), "bought")
 >>> labels.classes, labels.codes
-(array(['no', 'yes'], dtype='<U3'), array([ 1, -1,  0], dtype=int32))
+(array(['no', 'yes'], dtype='<U3'), array([ 1, -1,  0], dtype=int8))
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftquilt.core.segment import count_rows
 from driftquilt.decision.columns import BLOCK, blocks, find_column, is_text_kind, present
 from driftquilt.errors import InputError
 from driftquilt.inputs.codes import read_labels as read_classes
+from driftquilt.inputs.distinct import Codes
 
 __all__ = ["Labels", "clean_labels", "read_labels"]
 
@@ -38,14 +40,22 @@ class Labels:
 
     name: str
     classes: NDArray[Any]
-    codes: NDArray[np.int32]
+    codes: Codes
 
     def of(self, rows: NDArray[Any]) -> NDArray[Any]:
         """Labels of some rows, none of which lacks it."""
         found: NDArray[Any] = self.classes[self.codes[rows]]
         return found
 
-    def to_fit(self, codes: NDArray[np.int32]) -> Any:
+    def count(self, rows: NDArray[Any]) -> NDArray[np.intp]:
+        """How many of some rows have each class."""
+        return count_rows(self.codes[rows], len(self.classes))
+
+    def present(self, rows: NDArray[Any]) -> NDArray[np.intp]:
+        """Codes of the classes that some of these rows have."""
+        return np.flatnonzero(self.count(rows))
+
+    def to_fit(self, codes: Codes) -> Any:
         """Labels of these codes as a classifier takes them, with no Python object per row."""
         if self.classes.dtype.kind in "biuf":
             return self.classes[codes]
@@ -65,9 +75,11 @@ def read_labels(table: pa.Table, name: str) -> Labels:
             f"the label {name!r} is {classes[0]} in every row that has one; there is nothing to "
             "tell apart, give a label with at least two classes"
         )
-    codes = np.full(len(column), -1, dtype=np.int32)
-    codes[valid] = found
-    return Labels(name, classes, codes)
+    if not valid.all():
+        codes = np.full(len(column), -1, dtype=found.dtype)
+        codes[valid] = found
+        found = codes
+    return Labels(name, classes, found)
 
 
 def clean_labels(table: pa.Table, name: str) -> pa.ChunkedArray:

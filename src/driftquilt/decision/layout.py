@@ -7,7 +7,7 @@ current segment's rows is held out: nothing is trained on it, it measures.
 >>> from driftquilt.decision.labels import Labels
 >>> labels = Labels("y", np.array([0, 1]), np.array([0, 1, 0, 1, -1, 0], dtype=np.int32))
 >>> layout = lay_out(labels, pa.array(["may", "may", "june", "june", "june", "june"]), holdout=0.4)
->>> layout.names, layout.past(0).tolist(), layout.current.tolist(), layout.held_out.tolist()
+>>> layout.names, layout.of(0).tolist(), layout.current.tolist(), layout.held_out.tolist()
 (['may', 'june'], [0, 1], [2, 3], [5])
 """
 
@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.core.segment import count_rows
 from driftquilt.decision.labels import Labels
 from driftquilt.errors import InputError
 from driftquilt.inputs.codes import read_segments
-from driftquilt.inputs.distinct import distinct_ints
+from driftquilt.inputs.distinct import Codes, distinct_ints
 
 __all__ = ["Layout", "Rows", "lay_out", "spread"]
 
@@ -47,8 +48,8 @@ class Layout:
     later: Sequence[Hashable]
     without_labels: Sequence[Hashable] = ()
 
-    def past(self, segment: int) -> Rows:
-        """Rows of a past segment."""
+    def of(self, segment: int) -> Rows:
+        """Rows of a segment."""
         return self.rows[self.ends[segment - 1] if segment else 0 : self.ends[segment]]
 
     @property
@@ -76,22 +77,19 @@ def lay_out(labels: Labels, segments: Any, *, current: Any = None, holdout: floa
     """Lay out the rows; `current` names the current segment, None means the last one."""
     if type(holdout) not in (int, float) or not 0 <= holdout < 1:
         raise InputError(f"holdout is {holdout!r}; it takes a share from 0 to below 1")
-    all_names, all_codes = read_segments(segments, len(labels.codes))
-    rows = np.arange(len(labels.codes), dtype=np.int32)[labels.codes >= 0]
-    values, first, codes = distinct_ints(all_codes[rows])
-    order = np.argsort(first)  # of first appearance among the rows that have a label
-    codes = np.argsort(order).astype(np.int32)[codes]
-    names = [all_names[value] for value in values[order]]
-    bare = all_names[values[-1] + 1 :]  # codes, too, are in order of first appearance
+    names, codes = read_segments(segments, len(labels.codes))
+    rows = np.arange(len(labels.codes), dtype=np.int32)
+    bare, n_unlabelled = list[Hashable](), int(np.count_nonzero(labels.codes < 0))
+    if n_unlabelled:
+        rows = rows[labels.codes >= 0]
+        names, codes, bare = _without_gaps(names, codes[rows])
     at = _find(names, bare, current)
     if at < len(names) - 1:
         rows, codes = rows[codes <= at], codes[codes <= at]
     if np.any(codes[1:] < codes[:-1]):
-        by_segment = np.argsort(codes, kind="stable")
-        rows, codes = rows[by_segment], codes[by_segment]
-    ends = np.searchsorted(codes, np.arange(at + 1), side="right")
+        rows = rows[np.argsort(codes, kind="stable")]
+    ends = np.cumsum(count_rows(codes, at + 1))
     n_held_out = int(holdout * (ends[-1] - (ends[-2] if at else 0)))
-    n_unlabelled = int(np.count_nonzero(labels.codes < 0))
     later = names[at + 1 :]
     return Layout(names[: at + 1], rows, ends, n_held_out, n_unlabelled, later, bare)
 
@@ -101,6 +99,17 @@ def spread(rows: Rows, most: int) -> Rows:
     if len(rows) <= most:
         return rows
     return rows[np.arange(most) * len(rows) // most]
+
+
+def _without_gaps(
+    names: Sequence[Hashable], codes: Codes
+) -> tuple[list[Hashable], Codes, list[Hashable]]:
+    """Names and codes in order of first appearance among these rows, and the names after them."""
+    values, first, codes = distinct_ints(codes)
+    order = np.argsort(first)
+    place = np.argsort(order).astype(np.int32)
+    bare = names[values[-1] + 1 :]  # the codes given were in order of first appearance too
+    return [names[value] for value in values[order]], place[codes], [*bare]
 
 
 def _find(names: Sequence[Hashable], bare: Sequence[Hashable], current: Any) -> int:

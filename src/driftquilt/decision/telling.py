@@ -38,6 +38,7 @@ from driftquilt.decision.columns import (
 )
 from driftquilt.decision.labels import clean_labels
 from driftquilt.decision.layout import Layout, Rows, spread
+from driftquilt.resident import touched
 
 __all__ = ["find_telling", "find_telling_in_stream", "remark", "warning"]
 
@@ -67,7 +68,7 @@ def _find(columns: pa.Table, by_segment: Sequence[Rows]) -> list[str]:
     if len(by_segment[-1]) < _FEW:
         return []
     by_segment = [rows for rows in by_segment if len(rows) >= _FEW]
-    of_row = np.full(columns.num_rows, -1, dtype=np.int64)
+    of_row = np.full(columns.num_rows, -1, dtype=np.int32)
     for segment, rows in enumerate(by_segment):
         of_row[rows] = segment
     samples = [np.sort(spread(rows, _SAMPLE)) for rows in by_segment]
@@ -120,6 +121,7 @@ def _take(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
     for chunk in column.chunks:
         a, b = np.searchsorted(rows, (start, start + len(chunk)))
         parts.append(chunk.take(pa.array(rows[a:b] - start)))
+        touched(chunk.nbytes, b - a)
         start += len(chunk)
     return pa.chunked_array(parts, column.type)
 

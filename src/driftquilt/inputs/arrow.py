@@ -26,6 +26,7 @@ from driftquilt.inputs.columns import FLOAT32_MAX, is_missing, is_text, read_col
 from driftquilt.inputs.header import check_columns, flatten
 from driftquilt.inputs.in_place import (
     BLOCK,
+    LONGEST_PIECE,
     SMALLEST_PIECE,
     Column,
     Fixed,
@@ -36,6 +37,7 @@ from driftquilt.inputs.in_place import (
 )
 from driftquilt.inputs.moments import CLOCK_PARTS, PARTS, from_arrow, part_name, seconds
 from driftquilt.inputs.table import as_frame
+from driftquilt.resident import touched
 
 __all__ = ["read_in_place"]
 
@@ -75,9 +77,11 @@ def _read(name: str, values: Any) -> Column:
     if pa.types.is_boolean(kind) or pa.types.is_float16(kind):
         values = values.cast(pa.uint8() if pa.types.is_boolean(kind) else pa.float32())
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        column = Column(tuple(map(_view, _few_chunks(values))), is_text=False)
-        if pa.types.is_floating(kind):
-            _refuse_extremes(name, values, column)
+        chunks = _few_chunks(values)
+        column = Column(tuple(map(_view, chunks)), is_text=False)
+        if pa.types.is_floating(kind) and any(map(_is_extreme, chunks)):
+            for number, block in enumerate(column.blocks()):
+                refuse_extremes((name,), block[:, None], first_row=number * BLOCK)
         return column
     if pa.types.is_dictionary(kind):
         return Column(tuple(map(_view_texts, _few_chunks(values.unify_dictionaries()))), True)
@@ -92,12 +96,16 @@ def _is_string(kind: Any) -> bool:
 
 
 def _few_chunks(values: Any) -> list[Any]:
-    """The chunks that have rows; one if they are so small that visiting each would cost more."""
+    """The rows in pieces, none very long; one if all are so small that visits would cost more."""
     chunks = [chunk for chunk in values.chunks if len(chunk)]
     if len(chunks) > 1 and len(values) < SMALLEST_PIECE * len(chunks):
         whole = values.combine_chunks()  # still in chunks where one would be too long for Arrow
         chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
-    return chunks
+    return [
+        chunk.slice(first, LONGEST_PIECE)
+        for chunk in chunks
+        for first in range(0, len(chunk), LONGEST_PIECE)
+    ]
 
 
 def _view(chunk: Any, texts: NDArray[Any] | None = None) -> Fixed:
@@ -112,9 +120,8 @@ def _view_texts(chunk: Any) -> Fixed:
     return _view(chunk.indices, np.array([*texts, None], dtype=object))
 
 
-def _refuse_extremes(name: str, values: Any, column: Column) -> None:
-    lowest, highest = (bound.as_py() for bound in pc.min_max(values).values())
-    if lowest is None or not max(highest, -lowest) > FLOAT32_MAX:
-        return
-    for number, block in enumerate(column.blocks()):
-        refuse_extremes((name,), block[:, None], first_row=number * BLOCK)
+def _is_extreme(chunk: Any) -> bool:
+    """Whether some number is too large for a float32."""
+    lowest, highest = (bound.as_py() for bound in pc.min_max(chunk).values())
+    touched(chunk.nbytes)
+    return lowest is not None and max(highest, -lowest) > FLOAT32_MAX

@@ -1,7 +1,7 @@
 """Labels and segment ids become codes 0 … k-1 with a list of what each code stands for.
 
-    read_labels    classes (k,) sorted, codes (n,) int32
-    read_segments  names, a list of k in order of first appearance, codes (n,) int32
+    read_labels    classes (k,) sorted, codes (n,)
+    read_segments  names, a list of k in order of first appearance, codes (n,)
     read_weights   (n,) float64, none negative, not all zero
 
 `classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count
@@ -32,14 +32,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.columns import as_array, is_missing, is_text, read_column
-from driftquilt.inputs.distinct import distinct_arrow, distinct_ints
+from driftquilt.inputs.distinct import Codes, distinct_arrow, distinct_ints
 
 __all__ = ["read_labels", "read_segments", "read_weights", "warn_of_order"]
 
 _BLOCK = 2**20
 
 
-def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int32]]:
+def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:
     """Sorted classes, and the class code of each row.
 
     Ints stay ints, booleans booleans; strings become numpy strings unless `y` holds objects.
@@ -73,7 +73,7 @@ def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int32]]:
     return classes, codes
 
 
-def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], NDArray[np.int32]]:
+def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], Codes]:
     """Names in order of first appearance, and the code of each row's segment.
 
     None makes all rows one segment, called 0. Numpy's scalars become Python's.
@@ -175,7 +175,7 @@ def _refuse_length(what: str, length: int, n_rows: int) -> None:
         )
 
 
-def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], NDArray[np.int32]] | None:
+def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes] | None:
     """Classes and codes of an Arrow array of strings; None for anything else."""
     found = distinct_arrow(y)
     if found is None or not all(isinstance(name, str) for name in found[0]):
@@ -238,7 +238,7 @@ def _refuse_missing(what: str, missing: NDArray[np.bool_]) -> None:
         )
 
 
-def _number_objects(ids: list[Any]) -> tuple[list[Hashable], NDArray[np.int32]]:
+def _number_objects(ids: list[Any]) -> tuple[list[Hashable], Codes]:
     position: dict[Hashable, int] = {}
     codes = np.empty(len(ids), dtype=np.int32)
     for row, id_ in enumerate(ids):

@@ -8,19 +8,23 @@
 (array([5, 7]), array([1, 0]), array([1, 0, 1], dtype=int32))
 >>> import pyarrow as pa
 >>> distinct_arrow(pa.array(["may", None, "april", "may"]))
-(['may', 'april'], array([ 0, -1,  1,  0], dtype=int32))
+(['may', 'april'], array([ 0, -1,  1,  0], dtype=int8))
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sized
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distinct_arrow", "distinct_ints"]
+from driftquilt.resident import touched
+
+__all__ = ["Codes", "distinct_arrow", "distinct_ints"]
+
+Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 
 _BLOCK = 65_536  # rows at a time, so that what is made on the way stays small
 _WIDEST = 2**16  # between the lowest and the highest number, if there is to be no sort
@@ -47,8 +51,11 @@ def distinct_ints(
     return numbers[first[found]], first[found], places
 
 
-def distinct_arrow(values: Any) -> tuple[list[Hashable], NDArray[np.int32]] | None:
-    """Of an Arrow array of text, dates or categories; -1 is missing. None for other vectors."""
+def distinct_arrow(values: Any) -> tuple[list[Hashable], Codes] | None:
+    """Of an Arrow array of text, dates or categories; -1 is missing. None for other vectors.
+
+    Places are no wider than they need be: there may be very many of very few values.
+    """
     pa = sys.modules.get("pyarrow")  # whoever has such an array has imported it
     if pa is None or not isinstance(values, pa.Array | pa.ChunkedArray):
         return None
@@ -56,15 +63,22 @@ def distinct_arrow(values: Any) -> tuple[list[Hashable], NDArray[np.int32]] | No
     if not _names_things(pa.types, values.type.value_type if is_coded else values.type):
         return None
     place: dict[Hashable, int] = {}
-    codes = np.empty(len(values), dtype=np.int32)
+    codes: Codes = np.empty(len(values), dtype=np.int8)
     for rows in _blocks(len(values)):
         start = rows.start
         for chunk in getattr(values[rows], "chunks", [values[rows]]):
             words, here = _encode(chunk, is_coded=is_coded)
             known = [-1 if word is None else place.setdefault(word, len(place)) for word in words]
-            codes[start : start + len(chunk)] = np.array([*known, -1], dtype=np.int32)[here]
+            codes = codes.astype(np.promote_types(codes.dtype, _width(place)), copy=False)
+            codes[start : start + len(chunk)] = np.array([*known, -1], dtype=codes.dtype)[here]
             start += len(chunk)
+            touched(chunk.nbytes)
     return list(place), codes
+
+
+def _width(place: Sized) -> np.dtype[Any]:
+    """What holds so many places, and -1."""
+    return np.min_scalar_type(-max(len(place), 1))
 
 
 def _blocks(n_rows: int) -> list[slice]:

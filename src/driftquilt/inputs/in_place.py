@@ -27,9 +27,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from driftquilt.inputs.header import line_up
 from driftquilt.inputs.table import Table, holds
+from driftquilt.resident import touched
 
 __all__ = [
     "BLOCK",
+    "LONGEST_PIECE",
     "SMALLEST_PIECE",
     "Column",
     "Fixed",
@@ -44,12 +46,17 @@ __all__ = [
 
 BLOCK = 65_536  # rows read at a time where all are read
 SMALLEST_PIECE = 4096  # rows; smaller ones cost more to visit than to copy
+LONGEST_PIECE = 2**20  # rows; what is read of a longer one at a time would take much memory
 
 Picks: TypeAlias = slice | NDArray[np.integer[Any]]
 
 
 class Piece(Protocol):
     """Some rows of a column that follow each other."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that may lie in a mapped file."""
 
     def __len__(self) -> int: ...
 
@@ -61,6 +68,7 @@ class Loaded:
     """Rows that are in memory as they are read."""
 
     values: NDArray[Any]
+    n_bytes = 0
 
     def __len__(self) -> int:
         return len(self.values)
@@ -80,6 +88,10 @@ class Fixed:
     valid: NDArray[np.uint8] | None = None
     first_bit: int = 0
     texts: NDArray[Any] | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        return self.values.nbytes
 
     def __len__(self) -> int:
         return len(self.values)
@@ -106,6 +118,10 @@ class Strings:
 
     array: Any
 
+    @property
+    def n_bytes(self) -> int:
+        return int(self.array.nbytes)
+
     def __len__(self) -> int:
         return len(self.array)
 
@@ -123,6 +139,10 @@ class Made:
 
     array: Any
     make: Callable[[Any], NDArray[np.float64]]
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self.array.nbytes)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -152,7 +172,7 @@ class Column:
         if self.picked is not None:
             rows = self.picked[rows]
         if len(self.pieces) == 1:
-            return self.pieces[0].read(rows)
+            return _read_piece(self.pieces[0], rows)
         if isinstance(rows, slice):
             return self._read_run(*rows.indices(len(self))[:2])
         if np.all(rows[1:] >= rows[:-1]):
@@ -206,7 +226,7 @@ class Column:
     def _read_run(self, start: int, stop: int) -> NDArray[Any]:
         spans = zip(self.pieces, self._bounds[:-1].tolist(), strict=True)
         return self._concatenate(
-            piece.read(slice(max(start - first, 0), stop - first))
+            _read_piece(piece, slice(max(start - first, 0), stop - first))
             for piece, first in spans
             if first < stop and start < first + len(piece)
         )
@@ -215,13 +235,19 @@ class Column:
         ends = np.searchsorted(rows, self._bounds).tolist()
         spans = zip(self.pieces, self._bounds.tolist(), ends, ends[1:], strict=False)
         return self._concatenate(
-            piece.read(rows[a:b] - first) for piece, first, a, b in spans if a < b
+            _read_piece(piece, rows[a:b] - first) for piece, first, a, b in spans if a < b
         )
 
     def _concatenate(self, parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
         nothing = np.empty(0, dtype=object if self.is_text else np.float64)
         found = list(parts)
         return found[0] if len(found) == 1 else np.concatenate([nothing, *found])
+
+
+def _read_piece(piece: Piece, rows: Picks) -> NDArray[Any]:
+    read = piece.read(rows)
+    touched(piece.n_bytes, len(read))
+    return read
 
 
 @dataclass(frozen=True, eq=False)

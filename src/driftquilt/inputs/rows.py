@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
 from driftquilt.inputs.codes import read_labels, read_segments, read_weights
+from driftquilt.inputs.distinct import Codes
 from driftquilt.inputs.in_place import TableInPlace, stack_in_place
 from driftquilt.inputs.table import Table, read_table, stack
 
@@ -37,9 +38,9 @@ class Rows:
 
     features: Features
     classes: NDArray[Any]
-    y: NDArray[np.int32]
+    y: Codes
     segments: list[Hashable]
-    codes: NDArray[np.int32]
+    codes: Codes
     weight: NDArray[np.float64]
 
     @classmethod
