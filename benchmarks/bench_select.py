@@ -1,19 +1,21 @@
 """From a file to a decision: how long `driftquilt select` takes, and in how much memory.
 
-    python -m benchmarks.bench_select [--gigabytes 5] [--out DIR]
+    python -m benchmarks.bench_select [--gigabytes 5] [--folder DIR] [--out FILE]
 
 Makes a shop's history of 24 months with 20 columns (numbers, text, dates, booleans, missing
 values) in which customers leave for reasons that change and come back, as a CSV of 200,000 rows
-and, with `--gigabytes`, as a Parquet file of that size. Prints seconds and peak memory of each
-command, run as a user would.
+and, with `--gigabytes`, as a Parquet file of that size. Tells seconds and peak memory of each
+command, run as a user would; `--folder` keeps the files and the reports, `--out` the figures.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,9 +27,10 @@ from numpy.typing import NDArray
 from pyarrow import csv
 from pyarrow import parquet as pq
 
-__all__ = ["N_MONTHS", "main", "month_of_rows", "write_csv", "write_parquet"]
+__all__ = ["N_MONTHS", "main", "month_of_rows", "to_text", "write_csv", "write_parquet"]
 
 N_MONTHS = 24
+N_ROWS = 200_000  # of the CSV
 _CITIES = np.array(["Oslo", "Rome", "Bonn", "Lyon", "Porto", "Graz", "Ghent", "Turku"])
 _PLANS = np.array(["free", "basic", "family", "team"])
 _MISSING = 0.05  # share of values
@@ -94,7 +97,7 @@ def _until(path: Path, n_bytes: int, month: int, rng: np.random.Generator) -> It
         yield month_of_rows(month, 500_000, rng)
 
 
-def measure(data: Path, out: Path) -> str:
+def measure(data: Path, n_rows: int, out: Path) -> dict[str, float]:
     """Wall seconds, CPU seconds and peak memory of the command in a process of its own."""
     run = "from driftquilt.cli.app import main; main()"
     asked = ["select", str(data), "--label", "leaves", "--segment-by", "month", "--out", str(out)]
@@ -104,26 +107,45 @@ def measure(data: Path, out: Path) -> str:
     seconds, code = time.perf_counter() - started, os.waitstatus_to_exitcode(status)
     if code:
         raise SystemExit(f"driftquilt select {data} ended with exit code {code}")
-    cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-    return f"{seconds:.1f} s ({cpu:.1f} s CPU), {peak:,.0f} MB at most"
+    return {
+        "n_rows": n_rows,
+        "n_bytes": data.stat().st_size,
+        "seconds": seconds,
+        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "peak_bytes": used.ru_maxrss * 1024,
+    }
+
+
+def to_text(found: dict[str, dict[str, float]]) -> str:
+    """The figures in a sentence, as `docs/results.md` has it."""
+    return "; ".join(
+        f"{kind} of {of['n_bytes'] / 1e6:,.0f} MB ({of['n_rows']:,} rows) takes "
+        f"{of['seconds']:.0f} seconds ({of['cpu_seconds']:.0f} of CPU) and "
+        f"{of['peak_bytes'] / 1e9:.2f} GB of memory"
+        for kind, of in found.items()
+    )
 
 
 def main() -> None:
-    """Make what is missing, measure and print."""
+    """Make the files, measure and tell."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_select")
     parser.add_argument("--gigabytes", type=float, default=0)
-    parser.add_argument("--out", type=Path, default=Path("select-out"))
+    parser.add_argument("--folder", type=Path, help="where to keep files and reports")
+    parser.add_argument("--out", type=Path, help="where to keep the figures, as JSON")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
-    table = options.out / "shop.csv"
-    write_csv(table, 200_000)
-    say = f"CSV, 200,000 rows, {table.stat().st_size / 1e6:.0f} MB: "
-    print(say + measure(table, options.out / "csv"))  # noqa: T201
-    if options.gigabytes:
-        large = options.out / "shop.parquet"
-        n_rows = write_parquet(large, int(options.gigabytes * 1e9))
-        say = f"Parquet, {n_rows:,} rows, {large.stat().st_size / 1e9:.1f} GB: "
-        print(say + measure(large, options.out / "parquet"))  # noqa: T201
+    with tempfile.TemporaryDirectory() as passing:
+        folder = options.folder or Path(passing)
+        folder.mkdir(parents=True, exist_ok=True)
+        table = folder / "shop.csv"
+        write_csv(table, N_ROWS)
+        found = {"CSV": measure(table, N_ROWS, folder / "csv")}
+        if options.gigabytes:
+            large = folder / "shop.parquet"
+            n_rows = write_parquet(large, int(options.gigabytes * 1e9))
+            found["Parquet"] = measure(large, n_rows, folder / "parquet")
+    sys.stdout.write(f"{to_text(found)}\n")
+    if options.out is not None:
+        options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

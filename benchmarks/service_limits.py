@@ -1,6 +1,6 @@
 """What hostile clients cost the others: a body of 10 MB, and 200 that send a byte a second.
 
-    python -m benchmarks.service_limits
+    python -m benchmarks.service_limits [--out FILE]
 
 A service is started on a free port. One client asks for predictions all the time, over one
 connection; its delays are what the others feel. On a machine that is busy with other things its
@@ -9,8 +9,10 @@ slowest delay alone says how much of them is not the service's.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -153,8 +155,20 @@ def service(folder: Path) -> Iterator[int]:
         process.wait()
 
 
+def to_text(found: dict[str, float]) -> str:
+    """The figures in a sentence, as `docs/results.md` has it."""
+    return (
+        f"a body of {N_BYTES // 10**6} MB is refused within {1000 * found['413']:.0f} ms, another "
+        f"client waits {1000 * found['held up']:.0f} ms at most meanwhile, and {N_SLOW} slow "
+        f"clients make the p99 of the others {found['ratio']:.1f} times what it is alone"
+    )
+
+
 def main() -> None:
-    """Measure and print."""
+    """Measure and tell."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.service_limits")
+    parser.add_argument("--out", type=Path, help="where to keep the figures, as JSON")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as port:
         found = asyncio.run(measure(port))
     unit = {"ratio": ("", 1)}
@@ -171,6 +185,8 @@ def main() -> None:
         most = f"at most {LIMITS[name] * factor:g} {mark}" if name in LIMITS else ""
         sys.stdout.write(f"{words[name]:<40}{value * factor:8.1f} {mark:<3} {most}\n")
     sys.stdout.write(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    if options.out is not None:
+        options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.bench_service import to_text
+from benchmarks import bench_select, bench_service, service_limits
 
 from driftquilt.experiments.results import Result
 from driftquilt.report.published import published
@@ -99,8 +101,18 @@ def test_the_costs_that_other_pages_show_are_those_of_the_bench() -> None:
     assert all(span in text for text in (page, PAGE, (ROOT / "docs" / "index.md").read_text()))
 
 
-def test_the_service_under_load_is_that_of_the_kept_rounds() -> None:
-    found = json.loads((ROOT / "benchmarks" / "results" / "service.json").read_text())
+@pytest.mark.parametrize(
+    ("name", "to_text"),
+    [
+        ("service", bench_service.to_text),
+        ("limits", service_limits.to_text),
+        ("select", bench_select.to_text),
+    ],
+)
+def test_figures_on_the_page_are_those_that_were_kept(
+    name: str, to_text: Callable[[Any], str]
+) -> None:
+    found = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
     assert to_text(found) in PAGE
 
 
