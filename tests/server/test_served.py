@@ -288,8 +288,7 @@ async def test_a_turn_in_which_one_request_fails_acknowledges_none_of_it(tmp_pat
         def fall() -> None:
             raise OSError("the disk is on fire")
 
-        with served._lock:  # so that all three are of one turn
-            served._turning = True
+        served._backlog.busy = True  # so that all three are of one turn
         works = [learn(served, 10), served.turn(fall), learn(served, 11)]
         tasks = [asyncio.ensure_future(work) for work in works]
         await asyncio.sleep(0)
@@ -423,7 +422,7 @@ async def test_more_rows_than_may_wait_are_refused_until_there_is_room(tmp_path:
         told = await asyncio.gather(*turns, return_exceptions=True)
         kinds = [answer.kind if isinstance(answer, Problem) else "" for answer in told]
         assert kinds == ["", "", "backlog-full", "backlog-full", "backlog-full"]
-        assert served._n_backlog == 0
+        assert served._backlog.n_rows == 0
         assert (await learn(served, *range(200, 260)))["learned"] == 60
     assert stored(tmp_path) == Counter([*range(40), *range(200, 260)])
 

@@ -17,17 +17,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.methods.explanation import Selection
+from driftquilt.server.backlog import Backlog, Work
 from driftquilt.server.bodies import IdLabels, Rows
 from driftquilt.server.dates import read_dates
 from driftquilt.server.intake import Intake
@@ -56,15 +56,6 @@ def open_store(folder: Path) -> DiskStore:
     return DiskStore(folder / "store", commit_rows=1_000_000, commit_delay=60.0)
 
 
-@dataclass(frozen=True, eq=False)
-class _Work:
-    run: Callable[[], Any]
-    n_rows: int
-    n_bytes: int
-    done: asyncio.Future[Any]
-    request_id: str | None
-
-
 class Served:
     """A stream, its rows that wait, and everything that is told of it."""
 
@@ -78,14 +69,11 @@ class Served:
     ) -> None:
         self.folder, self._settings, self._trainer = folder, settings, trainer
         self._threads, self._loop = threads, loop
-        self._queue: list[_Work] = []
-        self._lock = threading.Lock()  # of the queue
-        self._turning = self.closed = False
+        self._backlog = Backlog(settings.max_backlog, settings.max_backlog_bytes)
         self.selections: dict[int, Selection] = {}  # by version of the model
         self._failed_at = self._shown_at = 0.0
         self.failure: str | None = None
         self.feed: Callable[[], dict[str, Any]] | None = None  # what a broker's feed says of itself
-        self._n_backlog = self._backlog_bytes = 0
         self.training_seconds = 0.0
         self.changed = asyncio.Event()
         with self._opened() as (self.stream, state):
@@ -127,6 +115,11 @@ class Served:
         return self.about.name
 
     @property
+    def closed(self) -> bool:
+        """Whether nothing more is taken in."""
+        return self._backlog.closed
+
+    @property
     def _extra(self) -> dict[str, str]:
         """What every line of the log says besides."""
         return {"stream": self.name}
@@ -157,29 +150,9 @@ class Served:
     async def turn(self, run: Callable[[], T], n_rows: int = 0, n_bytes: int = 0) -> T:
         """Run something on the thread that learns; its answer, when all it did is durable."""
         done: asyncio.Future[T] = self._loop.create_future()
-        with self._lock:
-            if self.closed:
-                raise Problem("stopping", "the stream is being closed")
-            if n_rows:  # what the service asks of itself has room
-                self._expect_room(n_rows, n_bytes)
-            self._n_backlog += n_rows
-            self._backlog_bytes += n_bytes
-            self._queue.append(_Work(run, n_rows, n_bytes, done, request_id.get()))
-            begins, self._turning = not self._turning, True
-        if begins:
+        if self._backlog.add(Work(run, n_rows, n_bytes, done, request_id.get())):
             self._loop.run_in_executor(self._threads, self._take_turns)
         return await done
-
-    def _expect_room(self, n_rows: int, n_bytes: int) -> None:
-        most, most_bytes = self._settings.max_backlog, self._settings.max_backlog_bytes
-        wide = self._n_backlog + n_rows <= most and self._backlog_bytes + n_bytes <= most_bytes
-        if self._n_backlog and not wide:
-            raise Problem(
-                "backlog-full",
-                f"{self._n_backlog} rows of {self._backlog_bytes} bytes wait to be learned; at "
-                f"most {most} rows and {most_bytes} bytes may",
-                {"Retry-After": "1"},
-            )
 
     def nudge(self) -> None:
         """See to a training that has ended; from any thread."""
@@ -206,24 +179,17 @@ class Served:
 
     def _take_turns(self) -> None:
         """Do what is queued, for as long as there is something; on a thread."""
-        while True:
-            with self._lock:
-                works, self._queue = self._queue, []
-                if not works:
-                    self._turning = False
-                    return
+        while works := self._backlog.take():
             request_id.set(None)
             self._make_sound()
             settled = [(work.done, *self._run(work)) for work in works]
             self._flush()
             if self.failure is not None:  # then nothing of this turn is sure to be durable
                 settled = [(done, error or failed(), None) for done, error, _ in settled]
-            with self._lock:
-                self._n_backlog -= sum(work.n_rows for work in works)
-                self._backlog_bytes -= sum(work.n_bytes for work in works)
+            self._backlog.release(works)
             self._loop.call_soon_threadsafe(settle, settled)
 
-    def _run(self, work: _Work) -> tuple[BaseException | None, Any]:
+    def _run(self, work: Work) -> tuple[BaseException | None, Any]:
         if self.failure is not None or work.done.done():  # whoever asked is gone
             return failed(), None
         request_id.set(work.request_id)
@@ -318,14 +284,10 @@ class Served:
 
         With `discard`, because the stream is to go, what is queued is refused.
         """
-        with self._lock:
-            self.closed = True
-            queue = self._queue if discard else []
-            self._queue = [] if discard else self._queue
         gone = Problem("stream-unknown", "the stream was deleted")
-        settle([(work.done, gone, None) for work in queue])
+        settle([(work.done, gone, None) for work in self._backlog.close(discard=discard)])
         await self.keeper.close()
-        while self._turning:
+        while self._backlog.busy:
             await asyncio.sleep(0.01)
         await self._loop.run_in_executor(self._threads, self._let_go, discard)
         self.announce()
