@@ -94,3 +94,9 @@ def test_a_value_that_json_lacks_is_written_as_text() -> None:
     record = logging.LogRecord("driftquilt", logging.INFO, "", 0, "a", (), None)
     record.where = {1, 2}
     assert json.loads(JsonLines().format(record))["where"] == "{1, 2}"
+
+
+def test_what_others_note_on_every_record_is_left_out() -> None:
+    record = logging.LogRecord("driftquilt", logging.INFO, "", 0, "a", (), None)
+    record._ray_timestamp_ns = 1
+    assert "timestamp_ns" not in JsonLines().format(record)

@@ -76,7 +76,9 @@ def _values(record: logging.LogRecord) -> dict[str, Any]:
     values |= {
         name: value
         for name, value in vars(record).items()
-        if name not in _BUILT_IN and name.lower() not in _SECRET_FIELDS
+        if name not in _BUILT_IN
+        and name.lower() not in _SECRET_FIELDS
+        and not name.startswith("_")  # what others note on every record, as Ray does
     }
     if record.exc_info:
         values["error"] = logging.Formatter().formatException(record.exc_info)
