@@ -551,3 +551,50 @@ async def test_a_roll_back_and_its_key_become_durable_in_the_same_step(tmp_path:
     assert found[0] == (last, False)
     assert found[-1] == (first, True)
     assert {*found} == {found[0], found[-1]}
+
+
+@in_loop
+async def test_rows_of_a_long_request_wait_until_each_is_learned(tmp_path: Path) -> None:
+    async with house(tmp_path, max_waiting=2400) as opened:
+        served = await make(opened)
+        await learn(served, *range(5))
+        ids = await keep(served, *range(100, 400))  # fill a file
+        told = dict(zip(ids, labels(*range(100, 400)), strict=True))
+
+        def fail_after_some() -> None:
+            served.stream.flush()
+            served.intake.settle()
+            served.intake.waiting.add(json.dumps({"rows": rows(9)}).encode(), JSON, 1)
+            served.intake.waiting.write()  # begins another file, and removes those that are done
+            raise OSError("the disk is on fire")
+
+        served.intake._on_progress = fail_after_some
+        assert await refused(tell(served, told, key="k")) == "stream-failed"
+        assert served.intake.n_labels == 0
+        served._failed_at -= served_module._REOPEN_AFTER
+        served.intake._on_progress = lambda: None
+        again = await tell(served, told, key="k")
+        assert (again["learned"], again["refused"]) == (300, [])
+        assert 0 < served.intake.n_labels < 300  # those that the store did not have yet
+    assert stored(tmp_path) == Counter([*range(5), *range(100, 400)])
+
+
+@in_loop
+async def test_labels_in_any_order_read_each_request_once(tmp_path: Path) -> None:
+    async with house(tmp_path) as opened:
+        served = await make(opened)
+        await learn(served, *range(5))
+        ids = [i for at in (100, 200, 300) for i in await keep(served, *range(at, at + 100))]
+        read, n_read = served.intake.waiting.read, Counter[int]()
+
+        def counted(spot: Any) -> Any:
+            n_read[spot.offset] += 1
+            return read(spot)
+
+        served.intake.waiting.read = counted  # type: ignore[method-assign]
+        served.intake._frame_bytes = 1 << 30  # nothing is kept but the last
+        told = dict(zip(ids, labels(*range(100, 400)), strict=True))
+        mixed = {row_id: told[row_id] for at in range(7) for row_id in ids[at::7]}
+        assert (await tell(served, mixed))["learned"] == 300
+        assert set(n_read.values()) == {1}
+    assert stored(tmp_path) == Counter([*range(5), *range(100, 400)])

@@ -27,7 +27,7 @@ from driftquilt.server.problems import Problem
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.sizes import expect_stream_size, fits_stream
 from driftquilt.server.waiting import WaitingRows
-from driftquilt.server.waiting_file import WaitingFile
+from driftquilt.server.waiting_file import Spot, WaitingFile
 from driftquilt.store.base import State
 from driftquilt.stream.columns import LABEL_WORDS
 from driftquilt.stream.rows import Label
@@ -71,6 +71,10 @@ class _Found:
         self.rows = [row for number, row in enumerate(self.rows) if number not in unfit]
 
 
+def _by_request(found: tuple[Spot, Any]) -> tuple[int, int]:
+    return found[0].number, found[0].offset
+
+
 class Intake:
     """The learning side of a stream; `on_progress` is called now and then in a long request."""
 
@@ -92,12 +96,14 @@ class Intake:
         )
         self._frames: OrderedDict[tuple[int, int], tuple[Frame, int]] = OrderedDict()
         self._frame_bytes = 0
+        self._unsettled: list[float] = []  # delays of labels that the store may not have yet
         self.go_on(stream, state)
 
     def go_on(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
         """With the stream as its store has it; what was noted, but is not there, never was."""
         self.stream, self.once, self.curve = stream, Once(state), Curve(state.get("curve"))
         self.waiting.restore(state)
+        self._unsettled = []
         self.curve.add(stream.n_rows, stream.n_right)
 
     def learn_rows(self, given: Rows, key: str | None, digest: str) -> dict[str, Any]:
@@ -113,11 +119,12 @@ class Intake:
         self.stream.expect(rows, labels)
         n_done = entry.n_done if entry is not None else 0
         answer = self._answer(len(rows), len(rows) - n_done)
-        notes: list[State] = [
-            self._once_note(key, digest, at + 1, answer if at + 1 == len(rows) else None)
-            for at in range(n_done, len(rows))
-        ]
-        self._learn(rows[n_done:], labels[n_done:], notes)
+
+        def note(at: int) -> State:
+            at += n_done + 1
+            return self._once_note(key, digest, at, answer if at == len(rows) else None)
+
+        self._learn(rows[n_done:], labels[n_done:], note)
         return {**answer, "refused": []}
 
     def learn_ids(self, given: IdLabels, key: str | None, digest: str) -> dict[str, Any]:
@@ -134,33 +141,41 @@ class Intake:
         n_done = entry.n_done if entry is not None else 0  # and have their label by now
         n_rows = len(found.rows)
         answer = self._answer(n_done + n_rows, n_rows, max(0, found.n_repeated - n_done))
-        notes: list[State] = []
-        for at, waiting in enumerate(found.rows, 1):
-            mark = self.waiting.mark(*waiting.place)
-            last = answer if at == n_rows else None
-            notes.append(mark | self._once_note(key, digest, n_done + at, last))
+
+        def note(at: int) -> State:
+            last = answer if at + 1 == n_rows else None
+            once = self._once_note(key, digest, n_done + at + 1, last)
+            return self.waiting.mark(*found.rows[at].place) | once
+
         if not found.rows:
             self.stream.note(self._once_note(key, digest, n_done, answer))
-        self._learn(*found.plain, notes)
-        self.delays.add([time.time() - waiting.came for waiting in found.rows])
-        self.n_labels += n_rows
+        self._learn(*found.plain, note)
+        self._unsettled += [time.time() - waiting.came for waiting in found.rows]
         return {**answer, "refused": found.refused}
+
+    def settle(self) -> None:
+        """The store has everything that was learned so far."""
+        self.waiting.settle()
+        delays, self._unsettled = self._unsettled, []
+        self.delays.add(delays)
+        self.n_labels += len(delays)
 
     def _find_all(self, given: IdLabels) -> _Found:
         found = _Found()
+        places = {row_id: self.waiting.find(row_id) for row_id, _ in given.pairs}
+        waiting = self._read_all([place for place in places.values() if not isinstance(place, str)])
         seen: set[str] = set()
         for row_id, label in given.pairs:
-            place = self.waiting.find(row_id)
+            place = places[row_id]
             if place == "labelled" or row_id in seen:
                 found.n_repeated += 1
                 continue
-            waiting = None if isinstance(place, str) else self._waiting_row(*place)
-            if isinstance(place, str) or waiting is None:
+            kept = None if isinstance(place, str) else waiting[place]
+            if isinstance(place, str) or kept is None:
                 found.refuse(row_id, place if isinstance(place, str) else "forgotten")
                 continue
             seen.add(row_id)
-            row, came = waiting
-            found.rows.append(_Waiting(row_id, row, label, place, came))
+            found.rows.append(_Waiting(row_id, kept[0], label, place, kept[1]))
         return found
 
     def _unfit(self, rows: Sequence[Row], labels: Sequence[Label]) -> set[int]:
@@ -213,12 +228,16 @@ class Intake:
             self.stream.note(note)
         return answer
 
-    def _learn(self, rows: Sequence[Row], labels: Sequence[Label], notes: Sequence[State]) -> None:
+    def _learn(
+        self, rows: Sequence[Row], labels: Sequence[Label], note: Callable[[int], State]
+    ) -> None:
+        """Learn rows; `note` makes what is stored with each, just before it is learned."""
         done = 0
         while done < len(rows):
-            n_more = min(_AT_ONCE, self.curve.n_to_end(self.stream.n_rows))
+            n_more = min(_AT_ONCE, self.curve.n_to_end(self.stream.n_rows), len(rows) - done)
             some = slice(done, done + n_more)
-            self.stream.learn_many(rows[some], labels[some], notes=notes[some])
+            notes = [note(at) for at in range(done, done + n_more)]
+            self.stream.learn_many(rows[some], labels[some], notes=notes)
             self.count()
             done += n_more
             if done < len(rows):
@@ -229,8 +248,14 @@ class Intake:
         if self.curve.add(self.stream.n_rows, self.stream.n_right):
             self.stream.note({"curve": self.curve.state()})
 
-    def _waiting_row(self, file: WaitingFile, place: int) -> tuple[Row, float] | None:
-        spot = self.waiting.locate(file, place)
+    def _read_all(
+        self, places: Sequence[tuple[WaitingFile, int]]
+    ) -> dict[tuple[WaitingFile, int], tuple[Row, float] | None]:
+        """Rows that wait, and when they came; each request that brought some is read once."""
+        spots = [(self.waiting.locate(*place), place) for place in places]
+        return {place: self._waiting_row(spot) for spot, place in sorted(spots, key=_by_request)}
+
+    def _waiting_row(self, spot: Spot) -> tuple[Row, float] | None:
         key = (spot.number, spot.offset)
         frame, _ = self._frames.get(key, (None, 0))
         if frame is None:
@@ -241,9 +266,10 @@ class Intake:
             frame = read_dates(read, self._schema)
             self._frames[key] = (frame, len(body.content))
             self._frame_bytes += len(body.content)
-            while self._frame_bytes > _FRAME_BYTES:
+            while self._frame_bytes > _FRAME_BYTES and len(self._frames) > 1:
                 _, (_, n_bytes) = self._frames.popitem(last=False)
                 self._frame_bytes -= n_bytes
+        self._frames.move_to_end(key)
         return frame.row(spot.at), spot.came
 
     def _expect_labels(self, labels: Sequence[Label]) -> None:

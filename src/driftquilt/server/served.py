@@ -165,7 +165,8 @@ class Served:
         try:
             await self.turn(self._finish_training)
         except DriftquiltError as error:
-            _log.warning("a training has no effect: %s", error, extra=self._extra)
+            level = logging.INFO if self.closed else logging.WARNING
+            _log.log(level, "a training has no effect: %s", error, extra=self._extra)
 
     def _finish_training(self) -> None:
         if not self.stream.training:
@@ -210,7 +211,7 @@ class Served:
             return
         try:
             self.stream.flush()
-            self.intake.waiting.settle()
+            self.intake.settle()
             self._publish()
         except BaseException as error:
             self._fail(error)
@@ -266,7 +267,7 @@ class Served:
         """Let a long request be seen on its way, now and then: what is seen is durable."""
         if time.monotonic() - self._shown_at >= _SHOW_EVERY:
             self.stream.flush()
-            self.intake.waiting.settle()
+            self.intake.settle()
             self._publish()
 
     def announce(self) -> None:
