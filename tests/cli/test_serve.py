@@ -69,6 +69,13 @@ def serving(folder: Path, port: int) -> subprocess.Popen[str]:
     )
 
 
+def test_two_brokers_for_one_stream_are_refused(drive: Drive) -> None:
+    url = "clicks=redis://h?stream=rows"
+    outcome = drive("serve", "--check", "--feed", url, "--feed", url)
+    assert outcome.code == 1
+    assert "a stream is given two brokers" in outcome.stderr
+
+
 def test_a_port_that_is_taken_is_one_line_and_no_address_is_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

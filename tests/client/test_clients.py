@@ -226,7 +226,7 @@ def test_limits_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
 
 def test_ids_and_labels_come_in_pairs() -> None:
     with pytest.raises(InputError, match="2 ids came with 1 labels"):
-        Client().stream("a").label(["1", "2"], ["yes"])
+        Client().stream("a").label(iter(["1", "2"]), ["yes"])
 
 
 # Events

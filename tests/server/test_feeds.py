@@ -97,6 +97,9 @@ def test_rows_of_a_broker_that_wait_are_counted_and_those_forgotten_hide_no_even
         broker.send([json.dumps({"id": "last", "row": {"a": 1}}).encode()])
         wait_for(lambda: stream.status()["feed"]["n_messages"] == 161)
         assert stream.status()["n_waiting"] == 30
+        broker.send([json.dumps({"id": n, "label": 1}).encode() for n in (38, 39)])
+        wait_for(lambda: b'driftquilt_labels_total{stream="clicks"} 2.0' in client.metrics())
+        assert b'driftquilt_forgotten_rows_total{stream="clicks"} 11.0' in client.metrics()
         assert [event["event"] for event in stream.events()] == ["ModelTrained", "ModelPromoted"]
 
 
@@ -133,3 +136,17 @@ def test_what_was_refused_and_what_is_in_the_way_is_told(
         broker.start()
         wait_for(lambda: b'driftquilt_feed_trouble{stream="clicks"} 0.0' in client.metrics())
         wait_for(lambda: "the feed goes on" in service.log.rpartition(away)[2])
+
+
+def test_a_stream_that_is_made_again_is_fed_from_the_first_message_though_none_is_new(
+    broker: RedisBroker, tmp_path: Path
+) -> None:
+    broker.send(bodies(range(N_ROWS)))
+    feeds = json.dumps({"clicks": broker.url})
+    with Running(tmp_path, feeds=feeds) as service, service.client() as client:
+        for _ in range(2):
+            client.create_stream("clicks", detector="never")
+            stream = client.stream("clicks")
+            wait_for(lambda: stream.status()["n_rows"] == N_ROWS)  # noqa: B023
+            wait_for(lambda: stream.status()["feed"]["n_messages"] == N_ROWS)  # noqa: B023
+            stream.delete()

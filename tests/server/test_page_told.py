@@ -473,7 +473,7 @@ def test_what_a_broker_feeds_and_what_is_in_its_way_is_told(browser: Browser, to
     lead = seen.tab.locator(".lead")
     expect(lead).not_to_contain_text("Fed from")
     feed = {"source": "redis:0/<b>rows</b>", "n_messages": 1200, "n_refused": 0, "trouble": None}
-    feed["last_refused"] = None
+    feed |= {"last_refused": None, "n_late": 0, "n_forgotten": 0}
     told.tell("status", status(feed=feed))
     expect(lead).to_contain_text("Fed from redis:0/<b>rows</b>: 1,200 messages, 0 refused.")
     feed |= {"n_refused": 3, "last_refused": "it is no JSON", "trouble": "the broker is away: no"}

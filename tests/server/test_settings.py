@@ -26,6 +26,17 @@ def test_flags_come_before_the_environment_before_the_file_before_the_defaults(
     assert (settings.store, settings.max_waiting) == (Path("kept"), 100_000)
 
 
+def test_brokers_of_the_flags_are_not_mixed_with_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "serve.toml"
+    config.write_text('[feeds]\na = "redis://h?stream=a"\n')
+    monkeypatch.setenv("DRIFTQUILT_SERVE_FEEDS", '{"b": "redis://h?stream=b"}')
+    assert {*ServeSettings(config).feeds} == {"b"}
+    assert {*ServeSettings(config, feeds={"c": "redis://h?stream=c"}).feeds} == {"c"}
+    assert {*ServeSettings(config, feeds={}).feeds} == set()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
@@ -33,6 +44,7 @@ def test_flags_come_before_the_environment_before_the_file_before_the_defaults(
         ("port", -1, "port should be greater than or equal to 0"),
         ("host", "", "host should have at least 1 character"),
         ("max_rows", 0, "max_rows should be greater than or equal to 1"),
+        ("store", "", "store should not be empty"),
         ("rate", True, "rate should not be true or false"),
         ("rate", "nan", "rate should be a finite number"),
         ("drain_seconds", 0, "drain_seconds should be greater than 0"),
@@ -59,6 +71,7 @@ def test_a_wrong_value_is_told_with_its_name_what_it_takes_and_where_to_set_it(
             "answers, stream 'a': there is no source with the scheme 'mqtt'",
         ),
         ({"answers": {"a": "redis://h?stream=s"}}, "the stream 'a', which no broker feeds"),
+        ({"feeds": {"A b": "redis://h?stream=s"}}, "feeds has the stream 'A b', but a stream's"),
     ],
 )
 def test_a_broker_that_no_feed_could_use_is_told_at_once(given: Any, told: str) -> None:

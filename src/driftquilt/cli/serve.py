@@ -85,7 +85,10 @@ def _by_stream(pairs: list[str]) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
     if not all(name and url for name, _, url in split):
         raise InputError("a broker is given as STREAM=URL, such as clicks=redis://host?stream=rows")
-    return {name: url for name, _, url in split}
+    by_stream = {name: url for name, _, url in split}
+    if len(by_stream) < len(split):
+        raise InputError("a stream is given two brokers; one feeds it, and one takes its answers")
+    return by_stream
 
 
 def _announce(settings: ServeSettings, closed: bool, as_json: bool, port: int) -> None:

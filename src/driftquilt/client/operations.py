@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -160,12 +160,12 @@ class Stream(Generic[Answer, Content, Events]):
         """Learn rows with their labels at once."""
         return self._ask("learn", as_body(rows, labels=list(labels)))
 
-    def label(self, ids: Sequence[str], labels: Iterable[Any]) -> Answer:
+    def label(self, ids: Iterable[str], labels: Iterable[Any]) -> Answer:
         """Say what the predicted rows with these ids turned out to be."""
-        told = list(labels)
-        if len(told) != len(ids):
-            raise InputError(f"{len(ids)} ids came with {len(told)} labels; give one for each")
-        pairs = [{"id": own, "label": label} for own, label in zip(ids, told, strict=True)]
+        known, told = list(ids), list(labels)
+        if len(told) != len(known):
+            raise InputError(f"{len(known)} ids came with {len(told)} labels; give one for each")
+        pairs = [{"id": own, "label": label} for own, label in zip(known, told, strict=True)]
         return self._ask("label", as_json({"labels": pairs}))
 
     def events(self, *, after: int = 0, live: bool = False) -> Events:

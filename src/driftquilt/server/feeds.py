@@ -77,7 +77,7 @@ class _Feed(threading.Thread):
         self._house, self._stream, self._loop = house, name, loop
         self._url, self._to = urls
         self.stopping = threading.Event()
-        self._tally = Tally()
+        self._tally, self._counted = Tally(), ""  # the id of the stream that it counts for
         self._source: Source | None = None
         self._sink: Source | None = None  # where answers go
         self._why: str | None = None
@@ -103,6 +103,8 @@ class _Feed(threading.Thread):
         return {
             "source": source.name if source else None,
             "n_messages": tally.n_messages,
+            "n_late": tally.n_late,
+            "n_forgotten": tally.n_forgotten,
             "n_refused": tally.n_refused,
             "last_refused": tally.refused[-1].why if tally.refused else None,
             "trouble": self._why or self._trouble(self._source) or self._trouble(self._sink),
@@ -115,16 +117,21 @@ class _Feed(threading.Thread):
                 self._sink = opened.enter_context(contextlib.closing(open_source(self._to)))
             self._why = None
             stream = served.stream
+            if stream.id != self._counted:
+                self._tally, self._counted = Tally(), stream.id
+
+            def look() -> None:
+                if served.closed or served.stream is not stream:
+                    raise Problem("stream-failed", "the stream was closed, or opened anew")
 
             def in_turn(take: Callable[[], None]) -> None:
-                if served.stream is not stream:
-                    raise Problem("stream-failed", "the stream was opened anew")
+                look()
                 take()
 
             consume(
                 stream, self._source, stop=self.stopping, to=self._sink, tally=self._tally,
                 turn=lambda take: self._turn(served, lambda: in_turn(take)),
-                learned=served.intake.count,
+                learned=served.intake.count, look=look,
             )  # fmt: skip
 
     def _turn(self, served: Served, take: Callable[[], None]) -> None:

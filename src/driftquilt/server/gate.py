@@ -24,9 +24,9 @@ from starlette.requests import ClientDisconnect
 
 from driftquilt.server.access_log import AccessLog
 from driftquilt.server.deadlines import Deadlines
-from driftquilt.server.house import NAME
 from driftquilt.server.logs import request_id as logged_id
 from driftquilt.server.metrics import Metrics
+from driftquilt.server.names import NAME
 from driftquilt.server.page import HEADERS
 from driftquilt.server.problems import MEDIA_TYPE, Problem, internal
 from driftquilt.server.rate import Rate

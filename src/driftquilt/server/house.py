@@ -30,6 +30,7 @@ from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.server.bodies import read_each_label
 from driftquilt.server.dates import KINDS
+from driftquilt.server.names import NAME, NAME_WORDS
 from driftquilt.server.once import Once
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served, open_store
@@ -45,11 +46,10 @@ from driftquilt.stream.runner import QuiltStream
 from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.workers import Workers
 
-__all__ = ["NAME", "House", "NewStream"]
+__all__ = ["House", "NewStream"]
 
 _log = logging.getLogger("driftquilt.server")
 
-NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 _DRAFT = re.compile(r"\.[a-z0-9][a-z0-9_-]{0,62}\.[0-9a-f]{8}")
 _READERS = 8  # threads for those who look
 _DETECTOR_WORDS = 20  # settings of a detector at most
@@ -250,11 +250,7 @@ def _expect_settings(new: NewStream) -> None:
 
 def _expect_new(new: NewStream) -> None:
     if not re.fullmatch(NAME, new.name):
-        raise Problem(
-            "body-invalid",
-            "a stream's name has 1 to 63 letters a-z, digits, - and _, and begins with none of "
-            "the last two",
-        )
+        raise Problem("body-invalid", NAME_WORDS)
     _expect_settings(new)
     if new.schema is not None:
         kinds = set(new.schema.columns.values())

@@ -14,7 +14,7 @@ from fastapi import Request, Response
 from starlette.requests import ClientDisconnect
 
 from driftquilt.server.gate import ROUTE, App, Receive, Scope, Send
-from driftquilt.server.house import NAME
+from driftquilt.server.names import NAME
 
 __all__ = ["Lanes"]
 

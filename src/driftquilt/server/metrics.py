@@ -97,13 +97,16 @@ class _Streams(Collector):
             CounterMetricFamily,
             "labels",
             "Labels of rows that had waited.",
-            {served.name: served.intake.n_labels for served, _ in streams},
+            {s.name: s.intake.n_labels + _of_feed(status, "n_late") for s, status in streams},
         )
         yield _family(
             CounterMetricFamily,
             "forgotten_rows",
             "Predicted rows that were let go before their label came.",
-            {served.name: served.intake.waiting.n_forgotten for served, _ in streams},
+            {
+                served.name: served.intake.waiting.n_forgotten + _of_feed(status, "n_forgotten")
+                for served, status in streams
+            },
         )
         yield _family(
             GaugeMetricFamily,
@@ -119,6 +122,11 @@ class _Streams(Collector):
                 [served.name], served.intake.delays.buckets(), served.intake.delays.total
             )
         yield delays
+
+
+def _of_feed(status: Mapping[str, Any], key: str) -> int:
+    """A count of the stream's feed, if it has one."""
+    return int((status["feed"] or {}).get(key, 0))
 
 
 def _of_feeds(feeds: Mapping[str, dict[str, Any] | None]) -> Iterator[Metric]:

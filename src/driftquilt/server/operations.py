@@ -12,7 +12,8 @@ from fastapi import Path, Query, Request, Response
 from driftquilt.server.answers import answer
 from driftquilt.server.documents import KEY_LETTERS
 from driftquilt.server.gate import CALLER, Caller
-from driftquilt.server.house import NAME, House
+from driftquilt.server.house import House
+from driftquilt.server.names import NAME
 from driftquilt.server.once import short_digest
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served

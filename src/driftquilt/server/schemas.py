@@ -66,6 +66,8 @@ class Feed(Strict):
 
     source: str | None
     n_messages: int
+    n_late: int
+    n_forgotten: int
     n_refused: int
     last_refused: str | None
     trouble: str | None

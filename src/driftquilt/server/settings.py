@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,6 +33,7 @@ from pydantic_settings import (
 )
 
 from driftquilt.errors import InputError
+from driftquilt.server.names import NAME, NAME_WORDS
 from driftquilt.sources.connect import find_source
 
 __all__ = ["ServeSettings"]
@@ -91,6 +93,8 @@ class ServeSettings(BaseSettings):
             )
         for setting in _SECRET:
             for name, url in getattr(self, setting).items():
+                if not re.fullmatch(NAME, name):
+                    raise InputError(f"{setting} has the stream {name!r}, but {NAME_WORDS}")
                 try:
                     find_source(url.get_secret_value())
                 except InputError as error:
@@ -104,6 +108,14 @@ class ServeSettings(BaseSettings):
             raise PydanticCustomError("switch", "Input should not be true or false")
         return value
 
+    @field_validator("store", mode="before")
+    @classmethod
+    def _refuse_nowhere(cls, value: Any) -> Any:
+        """Nothing would be read as the folder that the service was started in."""
+        if value == "":
+            raise PydanticCustomError("nowhere", "Input should not be empty")
+        return value
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -113,14 +125,10 @@ class ServeSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # no such file is read
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """In order of precedence."""
+        """Whole settings by precedence: those that are tables are not mixed."""
         flags = dict(init_settings())
         in_file = flags.pop("_in_file", {})
-        return (
-            InitSettingsSource(settings_cls, flags),
-            env_settings,
-            InitSettingsSource(settings_cls, in_file),
-        )
+        return (InitSettingsSource(settings_cls, {**in_file, **env_settings(), **flags}),)
 
     @property
     def is_loopback(self) -> bool:

@@ -56,6 +56,8 @@ class Tally:
     n_messages: int = 0
     n_learned: int = 0
     n_asked: int = 0
+    n_late: int = 0  # of those learned, rows that had waited for their label
+    n_forgotten: int = 0  # rows that were let go before their label came
     n_refused: int = 0
     refused: deque[Refused] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
@@ -71,19 +73,22 @@ def consume(
     wait: float = 1.0,
     turn: Callable[[Callable[[], None]], None] = lambda take: take(),
     learned: Callable[[], None] = lambda: None,
+    look: Callable[[], None] = lambda: None,
 ) -> Tally:
     """Feed the stream from a source until `stop` is set.
 
     Answers to rows with an id, and events, go `to` a broker if one is given. At most `most`
     messages are taken together; `wait` is how many seconds a read may last, and so a stop. If
     something else feeds the stream too, `turn` runs what changes the stream when it is its turn,
-    and `learned` is called after each row; while a broker takes its time, no turn is held.
+    and `learned` is called after each row; while a broker takes its time, no turn is held. `look`
+    is called before each read, also where nothing comes, and may raise to end it.
     """
     if most < 1 or not wait > 0:
         raise InputError(f"most is {most} and wait {wait}; give at least 1, and seconds above 0")
     after = _begin(stream.position, source)
     work = _Work(stream, source, stop, to, Tally() if tally is None else tally, wait, turn, learned)
     while not stop.is_set():
+        look()
         messages = source.read(after, most, wait)
         if messages and work.take(messages):
             after = messages[-1].position
@@ -194,8 +199,10 @@ class _Work:
 
     def _expect(self, message: Message, asked: Asked) -> None:
         forgotten = self.stream.expect_label(asked.row, asked.id, position=self._at(message))
-        if forgotten is not None and self.to is not None:
-            self.forgotten.append(forgotten)
+        if forgotten is not None:
+            self.tally.n_forgotten += 1
+            if self.to is not None:
+                self.forgotten.append(forgotten)
         self.tally.n_asked += 1
 
     def _learn(self, message: Message, arrival: Labelled | LateLabel | Unreadable) -> None:
@@ -205,6 +212,7 @@ class _Work:
                 self.stream.learn_one(row, label, position=at)
             case LateLabel(key, label):
                 self.stream.learn_one(y=label, key=key, position=at)
+                self.tally.n_late += 1
             case Unreadable(why):
                 raise InputError(why)
         self.tally.n_learned += 1
