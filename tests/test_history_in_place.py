@@ -216,3 +216,16 @@ def test_a_mapped_file_is_sampled_and_not_loaded(
     # What samples are drawn from: 8,192 rows of each past segment, and the current one.
     assert sum(encoded_at_once) == n_past * 8192 + 500
     assert [use.n_rows for use in clf.selection_] == [n_rows] * n_past
+
+
+def test_categories_may_differ_from_chunk_to_chunk() -> None:
+    rows = ROWS.assign(plan=[f"{at // 400}-{at % 90}" for at in range(N)])
+    chunks = [to_arrow(rows[at : at + 400], 1) for at in range(0, N, 400)]
+    narrow, place = pa.dictionary(pa.int8(), pa.string()), chunks[0].column_names.index("plan")
+    coded = [
+        chunk.set_column(place, "plan", chunk["plan"].dictionary_encode().cast(narrow))
+        for chunk in chunks
+    ]
+    expected = QuiltClassifier(**QUICK).fit(rows, LABELS, segments=MONTHS)
+    found = QuiltClassifier(**QUICK).fit(pa.concat_tables(coded), LABELS, segments=MONTHS)
+    assert_same(expected, found)

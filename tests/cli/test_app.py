@@ -145,6 +145,18 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert not (tmp_path / "select-out").exists()
 
 
+def test_what_is_stopped_while_it_writes_leaves_no_folder(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftquilt.decision.folder._write_rows", stop)
+    data = write_sine(tmp_path / "sine.csv")
+    assert drive("select", data, "--label", "label", "--segment-by", "segment").code == 130
+    assert not Path("select-out").exists()
+
+
 @pytest.mark.parametrize("asked", [["demo"], ["bench", "--only", "kernels", "--repeats", "99"]])
 def test_every_command_says_in_one_line_that_it_was_stopped(
     asked: list[str], tmp_path: Path

@@ -47,6 +47,26 @@ def test_with_a_label_it_says_how_many_are_right(drive: Drive, model: str) -> No
     assert told["n_labelled"] == len(truth)
 
 
+def test_labels_are_compared_as_they_read_and_those_missing_or_strange_are_told(
+    drive: Drive, model: str
+) -> None:
+    asked = ["--label", "label", "--json"]
+    n_right = drive("predict", model, "sine.csv", *asked).document()["n_right"]
+    table = pyarrow.csv.read_csv("sine.csv")
+    labels = table["label"].to_pylist()
+    place = table.column_names.index("label")
+    kinds = {"text": list(map(str, labels)), "float": list(map(float, labels))}
+    for values in kinds.values():
+        pq.write_table(table.set_column(place, "label", pa.array(values)), "a.parquet")
+        told = drive("predict", model, "a.parquet", *asked).document()
+        assert (told["n_right"], told["n_labelled"]) == (n_right, len(labels))
+    gaps = pa.array([float("nan"), None, 7.0, *kinds["float"][3:]], from_pandas=False)
+    pq.write_table(table.set_column(place, "label", gaps), "a.parquet")
+    outcome = drive("predict", model, "a.parquet", "--label", "label", "--out", "b.parquet")
+    assert f" of {len(labels) - 2} right; 2 rows without 'label'" in outcome.stderr
+    assert "Note: 1 row with a 'label' that the model never gives" in outcome.stderr
+
+
 def test_columns_of_the_data_are_carried_along_after_the_number_of_the_row(
     drive: Drive, model: str
 ) -> None:
@@ -91,6 +111,12 @@ def test_what_cannot_be_kept_is_refused_in_one_line(drive: Drive, model: str) ->
         assert outcome.stdout == ""
         assert outcome.stderr.startswith(f"driftquilt: {words}")
         assert len(outcome.stderr.splitlines()) == 1
+    bytes_ = pa.array([b"\xff"] * table.num_rows)
+    pq.write_table(table.append_column("bytes", bytes_), "b.parquet")
+    outcome = drive("predict", model, "b.parquet", "--keep", "bytes")
+    assert outcome.code == 1
+    assert "CSV cannot hold a column that is kept" in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
 
 
 def test_columns_that_the_model_does_not_know_may_hold_anything(drive: Drive, model: str) -> None:

@@ -227,6 +227,36 @@ def test_an_earlier_run_is_not_mixed_with_one_that_is_stopped_before_its_report(
     assert drive("report", "out").code == 0
 
 
+def test_a_grown_file_that_is_stopped_has_no_report_of_its_beginning(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 3, 600)
+    lines = Path(data).read_text().splitlines(keepends=True)
+    Path(data).write_text("".join(lines[:1201]))
+    asked = [*ask(data, "out"), "--store", "state"]
+    assert drive(*asked).code == 0
+    Path(data).write_text("".join(lines))
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftquilt.cli.run._watch", stop)
+    assert drive(*asked).code == 130
+    assert [path.name for path in Path("out").iterdir()] == ["events.jsonl"]
+
+
+def test_a_run_that_is_refused_leaves_no_store_that_others_have_to_go_on_with(
+    drive: Drive, tmp_path: Path
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 2, 100)
+    assert drive(*ask(data, "out"), "--store", "first").code == 0
+    outcome = drive(*ask(data, "out"), "--store", "second")
+    assert outcome.code == 1
+    assert "go on with the stream that wrote it" in outcome.stderr
+    assert not Path("second").exists()
+    assert Path("first").exists()
+
+
 def test_a_time_that_is_no_time_is_refused(drive: Drive, tmp_path: Path) -> None:
     data = write_sine(tmp_path / "sine.csv", 2, 100)
     outcome = drive(*ask(data, "out"), "--time", "label")

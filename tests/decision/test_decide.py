@@ -308,3 +308,24 @@ def test_current_rows_of_one_class_do_not_recommend_a_model() -> None:
     assert decision.constant == Constant("1", 60)
     assert decision.sentences()[2].startswith("Always answering 1 has 60 of these rows right")
     assert Decision.from_json(decision.to_json()).constant == decision.constant
+
+
+@pytest.mark.parametrize("n_segments", [127, 128, 129])
+def test_as_many_segments_as_a_byte_has_numbers_may_have_gaps(n_segments: int) -> None:
+    names = np.repeat([f"s{k:03}" for k in range(n_segments)], 4)
+    labels = ["yes", "no"] * (len(names) // 2)
+    table = pa.table({"label": [None, *labels[1:]], "segment": names})
+    layout = lay_out(read_labels(table, "label"), by_column(table, "segment"))
+    assert len(layout.names) == n_segments
+    assert (layout.without_labels, layout.n_unlabelled) == ([], 1)
+    assert layout.of(0).tolist() == [1, 2, 3]
+    assert layout.of(n_segments - 1).tolist() == [*range(len(names) - 4, len(names))]
+
+
+def test_a_column_that_only_held_out_rows_have_is_said_to_be_in_no_model() -> None:
+    late = [None] * (SINE.num_rows - 50) + [float(n) for n in range(50)]
+    decision = select(SINE.append_column("late", pa.array(late)))
+    [fact] = [fact for fact in decision.columns if fact.name == "late"]
+    assert (fact.used, fact.note) == (False, "left out: the rows to train on have no value of it")
+    assert decision.model is not None
+    assert "late" not in decision.model.feature_names_in_

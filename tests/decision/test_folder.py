@@ -14,7 +14,15 @@ import pytest
 from driftquilt.decision import folder
 from driftquilt.decision.cutting import by_time
 from driftquilt.decision.decide import decide
-from driftquilt.decision.folder import MODEL, PAGE, ROWS, WHY, read_decision, write_decision
+from driftquilt.decision.folder import (
+    MODEL,
+    PAGE,
+    ROWS,
+    WHY,
+    read_decision,
+    unwritten,
+    write_decision,
+)
 from driftquilt.decision.values import Decision
 from driftquilt.errors import InputError
 from tests.decision.tables import shop_table, small
@@ -153,3 +161,23 @@ def test_other_rows_than_those_decided_on_are_refused(decision: Decision, tmp_pa
     with pytest.raises(InputError, match="has no model"):
         write_decision(again, TABLE, MONTHS, tmp_path)
     assert names(tmp_path) == []
+
+
+def test_columns_that_parquet_lacks_and_categories_that_differ_are_no_hindrance(
+    tmp_path: Path,
+) -> None:
+    parts = []
+    for at in range(2):
+        half = TABLE.slice(at * TABLE.num_rows // 2, TABLE.num_rows // 2)
+        codes = pa.array(np.arange(half.num_rows) % 100, pa.int8())
+        shop = pa.DictionaryArray.from_arrays(codes, [f"{at}-{k}" for k in range(100)])
+        spans = pa.array([(1, 2, 3)] * half.num_rows, pa.month_day_nano_interval())
+        parts.append(half.append_column("shop", shop).append_column("span", spans))
+    table = pa.concat_tables(parts)
+    months = by_time(table, "when", "1mo")
+    decision = decide(table, "bought", months, drop=["order"], estimator=small(max_epochs=2))
+    assert unwritten(table) == ["span"]
+    rows = pq.read_table(write_decision(decision, table, months, tmp_path / "out") / ROWS)
+    assert "span" not in rows.column_names
+    shops = dict(zip(table["order"].to_pylist(), table["shop"].to_pylist(), strict=True))
+    assert rows["shop"].to_pylist() == [shops[order] for order in rows["order"].to_pylist()]

@@ -218,3 +218,41 @@ def test_a_table_outlives_its_opening(tmp_path: Path) -> None:
         table = data.table
     del data
     assert table["x"].to_pylist() == list(range(100))
+
+
+def write_batches(path: Path, batches: list[Any]) -> Path:
+    with ipc.new_file(path, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return path
+
+
+def test_categories_that_differ_from_file_to_file_become_plain_text(tmp_path: Path) -> None:
+    paths, texts = [], []
+    for number in range(3):
+        words = [f"{number}-{k}" for k in range(90)]
+        shop = pa.array(words).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+        paths.append(write_batches(tmp_path / f"{number}.arrow", [pa.record_batch({"shop": shop})]))
+        texts += words
+    with open_data(paths) as data:
+        assert data.table["shop"].to_pylist() == texts
+        assert data.table["shop"].type == pa.string()
+
+
+@pytest.mark.parametrize("column", ["word", "code"])
+@pytest.mark.parametrize("suffix", ["arrow", "arrows"])
+def test_values_that_point_nowhere_are_refused_before_anybody_follows_them(
+    column: str, suffix: str, tmp_path: Path
+) -> None:
+    words = pa.array([f"word {k}" for k in range(50)])
+    batch = pa.record_batch({"word": words, "code": words.dictionary_encode()})
+    path = tmp_path / f"rows.{suffix}"
+    with (ipc.new_file if suffix == "arrow" else ipc.new_stream)(path, batch.schema) as writer:
+        writer.write_batch(batch)
+    values = batch["code"].indices if column == "code" else batch["word"]
+    places = values.buffers()[1].to_pybytes()[: 4 * 40]
+    content = path.read_bytes()
+    at = content.rindex(places) + 4 * 20
+    path.write_bytes(content[:at] + (10**9).to_bytes(4, "little") + content[at + 4 :])
+    with pytest.raises(InputError, match=f"rows.{suffix} is damaged: "), open_data([path]):
+        pass

@@ -22,6 +22,7 @@ from driftquilt.cli.data import (
 from driftquilt.cli.output import AsJson, check_place, print_json
 from driftquilt.counted import counted
 from driftquilt.errors import InputError
+from driftquilt.inputs.columns import is_missing
 from driftquilt.resident import touched
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def predict(
         tell_notes(rows)
         _refuse_names(classifier, kept)
         _refuse_nested(rows.table, kept)
-        tally = _Tally(label)
+        tally = _Tally(label, classifier.classes_.tolist())
         batches = tally.watch(rows.table, _predictions(classifier, rows.table, label, kept))
         if out is not None:
             write_table(batches, out)
@@ -81,6 +82,9 @@ def predict(
         else:
             _print_csv(batches)
     told = tally.document() | {"out": None if out is None else str(out)}
+    if tally.n_strange:
+        strange = counted(tally.n_strange, "row")
+        typer.echo(f"Note: {strange} with a {label!r} that the model never gives", err=True)
     if as_json:
         print_json("predict", told)
     elif label is not None:
@@ -92,9 +96,10 @@ def predict(
 class _Tally:
     """What was predicted, counted as it goes by."""
 
-    def __init__(self, label: str | None) -> None:
+    def __init__(self, label: str | None, classes: Sequence[Any]) -> None:
         self.label, self.counts = label, Counter[str]()
-        self.n_right = self.n_labelled = 0
+        self._classes, self._texts = {*classes}, {*map(str, classes)}
+        self.n_right = self.n_labelled = self.n_strange = 0
         self.predicted: list[dict[str, Any]] | None = None
 
     def watch(self, table: Any, batches: Iterator[Any]) -> Iterator[Any]:
@@ -104,11 +109,17 @@ class _Tally:
             self.counts.update(map(str, answers))
             if self.label is not None:
                 truth = table.column(self.label).slice(start, len(answers)).to_pylist()
-                known = [pair for pair in zip(truth, answers, strict=True) if pair[0] is not None]
-                self.n_labelled += len(known)
-                self.n_right += sum(right == answer for right, answer in known)
+                pairs = zip(truth, answers, strict=True)
+                self._compare([pair for pair in pairs if not is_missing(pair[0])])
             start += len(answers)
             yield batch
+
+    def _compare(self, known: Sequence[tuple[Any, Any]]) -> None:
+        """Labels and answers; a file may have numbers as text, or whole ones as fractions."""
+        self.n_labelled += len(known)
+        for right, answer in known:
+            self.n_right += right == answer or str(right) == str(answer)
+            self.n_strange += right not in self._classes and str(right) not in self._texts
 
     def document(self) -> dict[str, Any]:
         told: dict[str, Any] = {"n_rows": self.counts.total(), "counts": dict(self.counts)}
@@ -172,10 +183,14 @@ def _predictions(
 
 
 def _print_csv(batches: Iterator[Any]) -> None:
+    import pyarrow as pa  # noqa: PLC0415
     from pyarrow import csv  # noqa: PLC0415
 
     first = next(batches)
-    with csv.CSVWriter(sys.stdout.buffer, first.schema) as writer:
-        writer.write_batch(first)
-        for batch in batches:
-            writer.write_batch(batch)
+    try:
+        with csv.CSVWriter(sys.stdout.buffer, first.schema) as writer:
+            writer.write_batch(first)
+            for batch in batches:
+                writer.write_batch(batch)
+    except pa.ArrowException as error:
+        raise InputError(f"CSV cannot hold a column that is kept: {error}") from error

@@ -106,9 +106,10 @@ def run(
                 table, label, drop=dropped, report_every=200, name=listed(data)
             )
             _tell(*said)
-            _watch(steps, stream)
-            if store is None:
+            if store is not None:  # then its events are added to as it goes
                 forget_about(out)
+            _watch(steps, stream)
+            forget_about(out)
             seed, n_rows = stream.seed, stream.n_rows
         command = "  # ".join([command_line(), *said[:1]])  # what was typed may not be what holds
         notes += _unlabelled_end(table, label, n_rows)

@@ -92,7 +92,7 @@ def select(
     with reading(data, form, needed=named) as rows:
         cut = _cut(rows.table, _How(label, segment_by, time, every, detector, seed, dropped))
         decision = _decide(cut, label, current, holdout, seed, [*dropped, *cut.drop], engine)
-        noted = (*rows.notes, *cut.notes, *decision.warnings)
+        noted = (*rows.notes, *cut.notes, *decision.warnings, *_unwritten(cut.table))
         origin = trace(command_line(), data)
         decision = replace(decision, warnings=noted, cut=cut.words, origin=origin)
         files = _write(decision, cut, out)
@@ -207,6 +207,14 @@ def _decide(
             watch=watch,
             estimator=QuiltClassifier(engine=engine),
         )
+
+
+def _unwritten(table: Any) -> list[str]:
+    from driftquilt.decision.folder import ROWS, unwritten  # noqa: PLC0415
+    from driftquilt.sources.names import listed  # noqa: PLC0415
+
+    names = unwritten(table)
+    return [f"{ROWS} lacks columns of kinds that Parquet has not: {listed(names)}"] if names else []
 
 
 def _write(decision: Decision, cut: _Cut, out: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,7 @@ def opened(store: Path | None, asked: Asked) -> Iterator[tuple[QuiltStream, list
     from driftquilt.store.disk import DiskStore  # noqa: PLC0415
     from driftquilt.stream.runner import QuiltStream  # noqa: PLC0415
 
+    is_new = store is not None and not store.exists()
     place = None if store is None else DiskStore(store)
     if place is not None and "stream" in place.state:
         kept = _settings(place.state["stream"])
@@ -52,6 +54,8 @@ def opened(store: Path | None, asked: Asked) -> Iterator[tuple[QuiltStream, list
         yield stream, said
     finally:
         stream.close()
+        if store is not None and is_new and stream.n_rows == 0:  # so that it ties nobody down
+            shutil.rmtree(store)
 
 
 def _settings(kept: Any) -> dict[str, Any]:

@@ -129,9 +129,13 @@ def unfit_warning(facts: Iterable[ColumnFacts]) -> list[str]:
 
 
 def blocks(column: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """The column, some rows at a time."""
+    """The column, some rows at a time; codes as what they stand for, which chunks may not share."""
     for first in range(0, len(column), BLOCK):
-        part = column.slice(first, BLOCK).combine_chunks()
+        part = column.slice(first, BLOCK)
+        if pa.types.is_dictionary(column.type):
+            values = [chunk.dictionary_decode() for chunk in part.chunks]
+            part = pa.chunked_array(values, column.type.value_type)
+        part = part.combine_chunks()
         yield from part.chunks if isinstance(part, pa.ChunkedArray) else [part]
         touched(part.nbytes)
 

@@ -21,7 +21,8 @@ Three models are trained with the same machinery and asked about the same held-o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -110,12 +111,21 @@ def decide(
         bounds=tuple(quilt.search_),
         correct=_ask_about_past(case, layout, quilt),
         methods=methods,
-        columns=leave_out(facts, label, drop),
+        columns=leave_out(_learned(facts, quilt), label, drop),
         warnings=tuple(said),
         version=__version__,
         constant=_constant(case, layout),
         model=quilt,
     )
+
+
+def _learned(facts: Iterable[ColumnFacts], quilt: QuiltClassifier) -> Iterator[ColumnFacts]:
+    """The facts; a column without a value among the rows to train on is in no model."""
+    known = {*quilt.feature_names_in_}
+    for fact in facts:
+        lost = fact.used and fact.name not in known
+        note = "left out: the rows to train on have no value of it"
+        yield replace(fact, used=False, note=note) if lost else fact
 
 
 class _Steps:

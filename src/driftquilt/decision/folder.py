@@ -29,15 +29,17 @@ from numpy.typing import NDArray
 from driftquilt.decision.columns import BLOCK, OURS
 from driftquilt.decision.labels import read_labels
 from driftquilt.decision.layout import Layout, lay_out
+from driftquilt.decision.tidy import remove_if_empty
 from driftquilt.decision.values import Decision
 from driftquilt.errors import InputError
 from driftquilt.estimator import QuiltClassifier
 from driftquilt.file_errors import about
+from driftquilt.inputs.arrow import has_one_dictionary
 from driftquilt.learners.base import Learner
 from driftquilt.methods.explanation import KEPT_FROM
 from driftquilt.resident import touched
 
-__all__ = ["MODEL", "PAGE", "ROWS", "WHY", "read_decision", "write_decision"]
+__all__ = ["MODEL", "PAGE", "ROWS", "WHY", "read_decision", "unwritten", "write_decision"]
 
 MODEL, ROWS, PAGE = "model.safetensors", "selected.parquet", "report.html"
 WHY = "selection.json"
@@ -60,6 +62,7 @@ def write_decision(
     """
     if decision.model is None:
         raise InputError("the decision has no model: it was read from a file; decide again")
+    is_new = not Path(out).exists()
     folder = _make_folder(Path(out))
     names = (MODEL, ROWS, *([] if page is None else [PAGE]), WHY)
     drafts = {name: folder / f".{name}.tmp" for name in names}
@@ -81,6 +84,8 @@ def write_decision(
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
+        if is_new:
+            remove_if_empty(folder)
     return folder
 
 
@@ -129,11 +134,33 @@ def _write_rows(decision: Decision, table: pa.Table, segments: Any, path: Path) 
     layout = lay_out(labels, segments, current=decision.current, holdout=decision.holdout)
     if [str(name) for name in layout.names[:-1]] != [str(n) for n in decision.selection.names]:
         raise InputError("the table and segments are not those that the decision was made from")
-    kept = table.drop_columns([name for name in table.column_names if name.startswith(OURS)])
+    ours = [name for name in table.column_names if name.startswith(OURS)]
+    kept = _joined(table.drop_columns([*ours, *unwritten(table)]))
     schema = pa.schema([*kept.schema, *_ADDED])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for part in _parts(kept, *_mark(decision, layout, table.num_rows)):
             writer.write_table(part.cast(schema))
+
+
+def unwritten(table: pa.Table) -> list[str]:
+    """Columns of kinds that Parquet lacks, such as intervals: no file of rows has them."""
+    found = []
+    for field in table.schema:
+        try:
+            pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([field])).close()
+        except pa.ArrowNotImplementedError:
+            found.append(field.name)
+    return found
+
+
+def _joined(table: pa.Table) -> pa.Table:
+    """The table, with texts for categories whose codes mean something else in each chunk."""
+    for place, column in enumerate(table.columns):
+        if pa.types.is_dictionary(column.type) and not has_one_dictionary(column):
+            texts = [chunk.dictionary_decode() for chunk in column.chunks]
+            plain = pa.chunked_array(texts, column.type.value_type)
+            table = table.set_column(place, table.column_names[place], plain)
+    return table
 
 
 def _mark(

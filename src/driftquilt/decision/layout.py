@@ -108,7 +108,7 @@ def _without_gaps(
     values, first, codes = distinct_ints(codes)
     order = np.argsort(first)
     place = np.argsort(order).astype(np.int32)
-    bare = names[values[-1] + 1 :]  # the codes given were in order of first appearance too
+    bare = names[int(values[-1]) + 1 :]  # the codes given were in order of first appearance too
     return [names[value] for value in values[order]], place[codes], [*bare]
 
 

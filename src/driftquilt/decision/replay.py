@@ -32,6 +32,7 @@ from driftquilt.decision.journal import Journal, JournalFile
 from driftquilt.decision.labelled import LabelledPlaces, labelled_rows
 from driftquilt.decision.plain import plain
 from driftquilt.decision.replay_header import Line, replay_header
+from driftquilt.decision.tidy import remove_if_empty
 from driftquilt.errors import InputError
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted
 from driftquilt.stream.runner import QuiltStream
@@ -94,8 +95,12 @@ class Replay:
         if self._draft != self._path:
             self._draft.unlink(missing_ok=True)  # which a kill has left
         self._makes_folder = not self._path.parent.exists()
-        work = _Work(stream, JournalFile(self._draft, header, stream.n_rows), labelled)
-        work.catch_up()
+        try:
+            work = _Work(stream, JournalFile(self._draft, header, stream.n_rows), labelled)
+            work.catch_up()
+        except BaseException:
+            self._tidy()
+            raise
         rows = labelled_rows(table, label, drop, first=labelled.place(stream.n_rows))
         return self._steps(work, rows, report_every)
 
@@ -111,12 +116,16 @@ class Replay:
             work.finish()
             self._draft.replace(self._path)
         finally:
-            if self._draft != self._path:
-                self._draft.unlink(missing_ok=True)
-                if self._makes_folder and not any(self._path.parent.iterdir()):
-                    self._path.parent.rmdir()
+            self._tidy()
         if stream.n_rows % report_every:
             yield work.progress()
+
+    def _tidy(self) -> None:
+        """Leave no draft behind, and no folder for its sake."""
+        if self._draft != self._path:
+            self._draft.unlink(missing_ok=True)
+            if self._makes_folder:
+                remove_if_empty(self._path.parent)
 
 
 class _Work:

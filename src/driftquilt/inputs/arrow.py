@@ -13,7 +13,7 @@ them: decimals, lists. Arrow's memory does not change, so nothing protects it fr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -39,7 +39,7 @@ from driftquilt.inputs.moments import CLOCK_PARTS, PARTS, from_arrow, part_name,
 from driftquilt.inputs.table import as_frame
 from driftquilt.resident import touched
 
-__all__ = ["read_in_place"]
+__all__ = ["has_one_dictionary", "read_in_place"]
 
 
 def read_in_place(X: Any) -> TableInPlace:
@@ -84,7 +84,8 @@ def _read(name: str, values: Any) -> Column:
                 refuse_extremes((name,), block[:, None], first_row=number * BLOCK)
         return column
     if pa.types.is_dictionary(kind):
-        return Column(tuple(map(_view_texts, _few_chunks(values.unify_dictionaries()))), True)
+        chunks = _few_chunks(values) if has_one_dictionary(values) else _shorten(values.chunks)
+        return Column(tuple(map(_view_texts, chunks)), is_text=True)
     if _is_string(kind) and values.null_count < len(values):
         return Column(tuple(map(Strings, _few_chunks(values))), is_text=True)
     read = read_column(name, values)
@@ -101,11 +102,21 @@ def _few_chunks(values: Any) -> list[Any]:
     if len(chunks) > 1 and len(values) < SMALLEST_PIECE * len(chunks):
         whole = values.combine_chunks()  # still in chunks where one would be too long for Arrow
         chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+    return _shorten(chunks)
+
+
+def _shorten(chunks: Iterable[Any]) -> list[Any]:
     return [
         chunk.slice(first, LONGEST_PIECE)
         for chunk in chunks
         for first in range(0, len(chunk), LONGEST_PIECE)
     ]
+
+
+def has_one_dictionary(values: Any) -> bool:
+    """Whether all chunks of categories stand for the same texts, so that codes can be joined."""
+    first, *others = [chunk.dictionary for chunk in values.chunks]
+    return all(other.equals(first) for other in others)
 
 
 def _view(chunk: Any, texts: NDArray[Any] | None = None) -> Fixed:

@@ -66,7 +66,8 @@ class Rows:
         """These rows and, after them, the later ones."""
         classes, here, there = _merge(self.classes, later.classes)
         names = list(dict.fromkeys([*self.segments, *later.segments]))
-        place = np.array([names.index(name) for name in later.segments], dtype=np.int32)
+        at = {name: code for code, name in enumerate(names)}
+        place = np.array([at[name] for name in later.segments], dtype=np.int32)
         return Rows(
             _append_features(self.features, later.features),
             classes,

@@ -13,15 +13,17 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow import parquet as pq
 
+from driftquilt.errors import InputError
 from driftquilt.sources.kinds import is_view
 from driftquilt.sources.mapped import Mapping
-from driftquilt.sources.raw import Source
+from driftquilt.sources.raw import Source, one_line
 
 __all__ = ["ArrowRows", "ParquetRows"]
 
 _FILE = b"ARROW1"  # how an Arrow file begins; a stream has no such mark
 _BATCH = 65_536  # rows of Parquet at a time
 _BUFFER = 1 << 20  # bytes of each column's pages at a time
+_CHECKED = 2**18  # rows of a mapped file at a time
 
 
 class ParquetRows:
@@ -54,7 +56,9 @@ class ArrowRows:
     def batches(self) -> Iterator[Any]:
         """All rows, in order."""
         with self.source.raw() as file:
-            yield from _batches(self._open(file))
+            for batch in _batches(self._open(file)):
+                self._expect_sound(batch)
+                yield batch
 
     def map(self) -> tuple[Mapping, Any] | None:
         """A mapping and the table that stands on it; None if the values do not lie as they are."""
@@ -66,10 +70,20 @@ class ArrowRows:
             for batch in _batches(self._open(mapping.buffer)):
                 if not mapping.holds(batch):
                     return None
+                for first in range(0, batch.num_rows, _CHECKED):
+                    self._expect_sound(batch.slice(first, _CHECKED))
+                    mapping.give_back()
                 batches.append(batch)
-            table = pa.Table.from_batches(batches, self.schema)
-            table.validate()
-            return mapping, table
+            return mapping, pa.Table.from_batches(batches, self.schema)
+
+    def _expect_sound(self, batch: Any) -> None:
+        """Refuse values that point to where there are none: whoever follows them crashes."""
+        try:
+            batch.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"{self.source.name} is damaged: {one_line(error)}; write it again"
+            ) from error
 
 
 def _batches(reader: Any) -> Iterator[Any]:

@@ -101,9 +101,19 @@ def _map_all(readers: Sequence[Reader]) -> tuple[list[Mapping], Any, list[str]] 
     if len(mapped) < len(found):
         return None
     table = pa.concat_tables([part for _, part in mapped])
+    if not all(map(_can_be_joined, table.columns)):
+        return None
     where, given = readers[0].source.name, table.column_names
     table = table.rename_columns(check_names(where, given))
     return [mapping for mapping, _ in mapped], table, unnamed(where, given)
+
+
+def _can_be_joined(column: Any) -> bool:
+    """Whether chunks can be put together: they cannot if the same code is another text in each."""
+    if not pa.types.is_dictionary(column.type):
+        return True
+    first, *others = [chunk.dictionary for chunk in column.chunks]
+    return not first.null_count and all(other.equals(first) for other in others)
 
 
 def _convert_all(readers: Sequence[Reader], watch: Watch) -> tuple[list[Mapping], Any, list[str]]:

@@ -34,14 +34,14 @@ class Mapping:
 
     def give_back(self) -> None:
         """Make all pages non-resident; their contents stay."""
-        self._map.madvise(mmap.MADV_DONTNEED)
+        if hasattr(mmap, "MADV_DONTNEED"):  # which Windows lacks
+            self._map.madvise(mmap.MADV_DONTNEED)
 
 
 @contextlib.contextmanager
 def bounded(mappings: Sequence[Mapping]) -> Iterator[None]:
     """While inside, hold the resident part of the mappings down."""
-    n_bytes = sum(mapping.buffer.size for mapping in mappings)
-    if n_bytes <= MOST or not hasattr(mmap, "MADV_DONTNEED"):  # which Windows lacks
+    if sum(mapping.buffer.size for mapping in mappings) <= MOST:
         yield
         return
     with contextlib.ExitStack() as stack:
