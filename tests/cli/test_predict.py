@@ -115,7 +115,7 @@ def test_what_cannot_be_kept_is_refused_in_one_line(drive: Drive, model: str) ->
     pq.write_table(table.append_column("bytes", bytes_), "b.parquet")
     outcome = drive("predict", model, "b.parquet", "--keep", "bytes")
     assert outcome.code == 1
-    assert "CSV cannot hold a column that is kept" in outcome.stderr
+    assert "CSV cannot hold a column of --keep" in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
 
 

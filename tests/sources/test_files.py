@@ -227,6 +227,14 @@ def write_batches(path: Path, batches: list[Any]) -> Path:
     return path
 
 
+def test_an_arrow_file_of_categories_without_rows_is_refused(tmp_path: Path) -> None:
+    schema = pa.schema({"shop": pa.dictionary(pa.int8(), pa.string())})
+    with ipc.new_file(tmp_path / "none.arrow", schema):
+        pass
+    with pytest.raises(InputError, match="holds columns but no rows"):
+        open_data([tmp_path / "none.arrow"]).__enter__()
+
+
 def test_categories_that_differ_from_file_to_file_become_plain_text(tmp_path: Path) -> None:
     paths, texts = [], []
     for number in range(3):

@@ -193,4 +193,6 @@ def _print_csv(batches: Iterator[Any]) -> None:
             for batch in batches:
                 writer.write_batch(batch)
     except pa.ArrowException as error:
-        raise InputError(f"CSV cannot hold a column that is kept: {error}") from error
+        raise InputError(
+            f"CSV cannot hold a column of --keep: {error}; leave it out, or try --out with Parquet"
+        ) from error

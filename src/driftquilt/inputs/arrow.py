@@ -115,8 +115,8 @@ def _shorten(chunks: Iterable[Any]) -> list[Any]:
 
 def has_one_dictionary(values: Any) -> bool:
     """Whether all chunks of categories stand for the same texts, so that codes can be joined."""
-    first, *others = [chunk.dictionary for chunk in values.chunks]
-    return all(other.equals(first) for other in others)
+    found = [chunk.dictionary for chunk in values.chunks]
+    return all(each.equals(found[0]) for each in found)
 
 
 def _view(chunk: Any, texts: NDArray[Any] | None = None) -> Fixed:

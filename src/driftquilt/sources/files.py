@@ -112,8 +112,8 @@ def _can_be_joined(column: Any) -> bool:
     """Whether chunks can be put together: they cannot if the same code is another text in each."""
     if not pa.types.is_dictionary(column.type):
         return True
-    first, *others = [chunk.dictionary for chunk in column.chunks]
-    return not first.null_count and all(other.equals(first) for other in others)
+    found = [chunk.dictionary for chunk in column.chunks]
+    return all(not each.null_count and each.equals(found[0]) for each in found)
 
 
 def _convert_all(readers: Sequence[Reader], watch: Watch) -> tuple[list[Mapping], Any, list[str]]:
