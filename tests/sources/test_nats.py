@@ -69,6 +69,19 @@ def test_a_subject_that_only_another_stream_takes_is_told_and_it_gets_nothing(
         assert len(source.read(None, 10, 0.2)) == n_before
 
 
+def test_a_wait_that_ends_between_two_questions_is_no_absence(
+    broker: NatsBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run_out(*_: Any, **__: Any) -> Any:
+        raise TimeoutError  # as the library does at the very end of its time
+
+    with contextlib.closing(open_source(broker.url)) as source:
+        source.read(None, 10, 0.2)
+        monkeypatch.setattr(JetStreamContext.PullSubscription, "fetch", run_out)
+        assert [*source.read(None, 10, 0.2)] == []
+        assert source.trouble is None
+
+
 def test_a_subject_may_be_taken_by_a_pattern(broker: NatsBroker) -> None:
     broker.add_stream("WIDE", ["wide.*.new", "deep.>"])
     for subject in ("wide.orders.new", "deep.a.b"):

@@ -29,7 +29,6 @@ from driftquilt.sources.address import Address, refuse_untrusted
 from driftquilt.sources.broker import Message, Note, Portion, Position
 
 try:
-    import nats
     from nats.aio.client import Client
     from nats.errors import Error as NatsError
     from nats.errors import SecureConnWantedError
@@ -215,7 +214,7 @@ class NatsSource:
     async def _fetch(self, after: int, most: int, wait: float) -> list[Message]:
         try:
             found = await self._pulled.fetch(self._portion.of(most), timeout=wait)
-        except nats.errors.TimeoutError:
+        except TimeoutError:  # the library's own is one; at the very end it raises this
             self._expect_place((await self._info()).state, after, after)
             await self._pulled.consumer_info()  # fails if the broker has forgotten it
             return []
