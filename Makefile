@@ -21,7 +21,7 @@ test-all: lint
 	@$(PYTEST) -q
 
 test-mlflow: $(MLFLOW_STAMP)
-	@$(MLFLOW_VENV)/bin/python -m pytest -q tests/tracking
+	@$(MLFLOW_VENV)/bin/python -m pytest -q tests/integrations/mlflow
 
 lint: $(STAMP)
 	@$(BIN)/ruff check -q .
@@ -34,7 +34,7 @@ format: $(STAMP)
 	@$(BIN)/ruff format -q .
 
 bench: $(STAMP)
-	@$(BIN)/driftquilt bench
+	@$(BIN)/python -m benchmarks.cost
 
 docs: $(DOCS_STAMP)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

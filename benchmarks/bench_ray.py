@@ -69,12 +69,12 @@ def timed(work: Callable[[], Any]) -> float:
 def start(n_workers: int) -> Any:
     """A cluster of this process's own; with no worker, this process alone."""
     if not n_workers:
-        from driftquilt.executor import Threads  # noqa: PLC0415
+        from driftquilt.quilt.executor import Threads  # noqa: PLC0415
 
         return Threads(1)
     import ray  # noqa: PLC0415
 
-    from driftquilt.scale.ray import Ray  # noqa: PLC0415
+    from driftquilt.integrations.ray.executor import Ray  # noqa: PLC0415
 
     ray.init(address="local", num_cpus=n_workers, include_dashboard=False, log_to_driver=False)
     return Ray()
@@ -96,7 +96,7 @@ def watch(owner: Any, name: str) -> list[float]:
 
 def history(n_workers: int, paths: list[str]) -> dict[str, float]:
     """Seconds of a whole drift, from reading files to the model, and of its parts."""
-    from driftquilt.scale import files, shards  # noqa: PLC0415
+    from driftquilt.integrations.ray import files, shards  # noqa: PLC0415
 
     engine = start(n_workers)
     files.fit_files(classifier(engine), [*paths[:8], paths[-1]], "y")  # workers start, and compile
@@ -124,7 +124,7 @@ def crowd(n_workers: int, paths: list[str]) -> float:
 def search(engine: str) -> dict[str, float]:
     """Seconds of a search in which every bound is a training of its own."""
     from driftquilt import QuiltClassifier  # noqa: PLC0415
-    from driftquilt.datasets.catalog import load  # noqa: PLC0415
+    from driftquilt.paper.datasets.catalog import load  # noqa: PLC0415
     from driftquilt.search.shared import Shared  # noqa: PLC0415
 
     stream = load("sea")
@@ -140,7 +140,7 @@ def search(engine: str) -> dict[str, float]:
 def small(engine: str) -> dict[str, float]:
     """Seconds of a drift on a small history, when everything is warm."""
     from driftquilt import QuiltClassifier  # noqa: PLC0415
-    from driftquilt.datasets.synthetic import sine  # noqa: PLC0415
+    from driftquilt.paper.datasets.synthetic import sine  # noqa: PLC0415
 
     stream = sine(8, 400)
     clf = QuiltClassifier(engine=start(2) if engine == "ray" else "local", random_state=0)
@@ -154,8 +154,8 @@ def loss(lose: bool, paths: list[str]) -> dict[str, float]:
     import ray  # noqa: PLC0415
     from ray.cluster_utils import Cluster  # noqa: PLC0415
 
-    from driftquilt.scale import files, shards  # noqa: PLC0415
-    from driftquilt.scale.ray import Ray  # noqa: PLC0415
+    from driftquilt.integrations.ray import files, shards  # noqa: PLC0415
+    from driftquilt.integrations.ray.executor import Ray  # noqa: PLC0415
 
     cluster = Cluster(True, head_node_args={"num_cpus": 0, "_system_config": SYSTEM})
     for _ in range(2):

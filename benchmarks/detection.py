@@ -38,10 +38,10 @@ from benchmarks.prequential import (
     read_lines,
     versions,
 )
-from driftquilt.datasets import load
-from driftquilt.datasets.base import Stream
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.paper.datasets import load
+from driftquilt.paper.datasets.base import Stream
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.events import DriftFound
 from driftquilt.stream.guard import Guard
 from driftquilt.stream.runner import QuiltStream

@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.progress import track
 
 from driftquilt.errors import DriftquiltError
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream.runner import QuiltStream
 

@@ -39,12 +39,12 @@ from river.forest import ARFClassifier
 from river.tree import HoeffdingAdaptiveTreeClassifier
 from sklearn.utils import check_random_state
 
-from driftquilt.datasets import load, names
-from driftquilt.datasets.base import Stream
+from driftquilt.data.row import Row
 from driftquilt.detectors.base import Never
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.inputs.row import Row
+from driftquilt.paper.datasets import load, names
+from driftquilt.paper.datasets.base import Stream
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.learning import Learning
 from driftquilt.stream.runner import QuiltStream
 

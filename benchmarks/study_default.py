@@ -25,12 +25,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.study_streams import write_streams
-from driftquilt.experiments.plan import make_plan
-from driftquilt.experiments.results import Result, read_results
-from driftquilt.experiments.run import run_plan
 from driftquilt.learners.mlp import MLP
-from driftquilt.methods.base import Method
-from driftquilt.methods.quilt import DEFAULT, PAPER, Quilt
+from driftquilt.paper.plan import make_plan
+from driftquilt.paper.results import Result, read_results
+from driftquilt.paper.run import run_plan
+from driftquilt.quilt.base import Method
+from driftquilt.quilt.method import DEFAULT, PAPER, Quilt
 from driftquilt.search.shared import Shared
 
 _AS_WRITTEN = argparse.RawDescriptionHelpFormatter

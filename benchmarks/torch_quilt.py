@@ -1,4 +1,4 @@
-"""The published procedure in torch: the yardstick that `driftquilt bench` measures against.
+"""The published procedure in torch: the yardstick of `python -m benchmarks.cost`.
 
 It is what someone who follows the paper's notebooks would write, with nothing made slow on
 purpose: one training per threshold, each from the same weights, with autograd, torch's own
@@ -94,7 +94,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class TorchQuilt:
-    """The method, behind the contract of `driftquilt.methods.base`."""
+    """The method, behind the contract of `driftquilt.quilt.base`."""
 
     seed: int = 0
     n_random: int = 3

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from driftquilt.datasets.synthetic import sine
-from driftquilt.experiments.results import Result
+from driftquilt.paper.datasets.synthetic import sine
+from driftquilt.paper.results import Result
 
 #: What differs between two runs of the same cell.
 TIMES = {"seconds", "cpu_seconds", "training_seconds", "training_cpu_seconds"}

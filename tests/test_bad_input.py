@@ -12,11 +12,11 @@ from torch import nn
 
 from driftquilt import QuiltClassifier, TorchLearner
 from driftquilt.errors import DriftquiltError, InputError, LearnerError
-from driftquilt.executor import Threads
 from driftquilt.learners.mlp import MLP
+from driftquilt.quilt.executor import Threads
+from driftquilt.quilt.settings import _RULES
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
-from driftquilt.settings import _RULES
 
 rng = np.random.default_rng(0)
 N = 60

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 import driftquilt.learners
-import driftquilt.methods
+import driftquilt.quilt
 import driftquilt.search
 from driftquilt.core.segment import Segment
 from driftquilt.core.training import Run, Task, train
@@ -29,7 +29,7 @@ from driftquilt.errors import ModelFileError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.learners.torch_module import TorchLearner
-from driftquilt.methods.base import Method, Training
+from driftquilt.quilt.base import Method, Training
 from driftquilt.search.base import Search, Trial
 from driftquilt.search.shared import Shared
 
@@ -93,7 +93,7 @@ def make(cls: type) -> Any:
 
 
 LEARNERS = having(driftquilt.learners, "start", "restore")
-METHODS = having(driftquilt.methods, "adapt")
+METHODS = having(driftquilt.quilt, "adapt")
 SEARCHES = having(driftquilt.search, "trials", "n_trials")
 
 each_learner = pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)

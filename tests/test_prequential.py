@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import detection, endless, prequential
 
-from driftquilt.datasets.base import Stream
-from driftquilt.datasets.synthetic import hyperplane, sine
+from benchmarks import detection, endless, prequential
 from driftquilt.errors import InputError
+from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.synthetic import hyperplane, sine
 
 ROOT = Path(__file__).parents[1]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-WITH_MLFLOW = "drifts_in_mlflow"  # tests/tracking runs it, where MLflow is
+WITH_MLFLOW = "drifts_in_mlflow"  # tests/integrations/mlflow runs it, where MLflow is
 FOLDER = Path(__file__).parents[1] / "docs" / "recipes"
 RECIPES = sorted(recipe for recipe in FOLDER.glob("*.py") if recipe.stem != WITH_MLFLOW)
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import bench_select, bench_service, service_limits
 
-from driftquilt.experiments.results import Result
-from driftquilt.report.published import published
-from driftquilt.report.tables import TABLES, Table, make_tables, method_table
+from benchmarks import bench_select, bench_service, service_limits
+from driftquilt.paper.published import published
+from driftquilt.paper.results import Result
+from driftquilt.paper.tables import TABLES, Table, make_tables, method_table
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text()

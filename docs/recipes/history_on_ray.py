@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from driftquilt import QuiltClassifier
-from driftquilt.scale.files import fit_files
+from driftquilt.integrations.ray.files import fit_files
 
 MONTHS = ["january", "february", "march", "april", "may", "june"]
 

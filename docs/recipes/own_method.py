@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from driftquilt.core.segment import History, Segment
-from driftquilt.experiments.plan import make_plan
-from driftquilt.experiments.results import read_results
-from driftquilt.experiments.run import run_plan
-from driftquilt.methods.base import Average
-from driftquilt.methods.naive import FullData
-from driftquilt.report.reproduce import write_report
+from driftquilt.paper.baselines.naive import FullData
+from driftquilt.paper.outputs import write_report
+from driftquilt.paper.plan import make_plan
+from driftquilt.paper.results import read_results
+from driftquilt.paper.run import run_plan
+from driftquilt.quilt.base import Average
 
 
 class LastTwo(FullData):

@@ -23,9 +23,9 @@ from driftquilt.errors import (
 if TYPE_CHECKING:
     from driftquilt.client.asynchronous import AsyncClient
     from driftquilt.client.synchronous import Client
-    from driftquilt.estimator import QuiltClassifier
+    from driftquilt.integrations.river import RiverQuilt
     from driftquilt.learners.torch_module import TorchLearner
-    from driftquilt.stream.river import RiverQuilt
+    from driftquilt.quilt.classifier import QuiltClassifier
     from driftquilt.stream.runner import QuiltStream
 
 __all__ = [
@@ -52,9 +52,9 @@ __version__ = "0.1.0"
 _LAZY = {
     "AsyncClient": "driftquilt.client.asynchronous",
     "Client": "driftquilt.client.synchronous",
-    "QuiltClassifier": "driftquilt.estimator",
+    "QuiltClassifier": "driftquilt.quilt.classifier",
     "QuiltStream": "driftquilt.stream.runner",
-    "RiverQuilt": "driftquilt.stream.river",
+    "RiverQuilt": "driftquilt.integrations.river",
     "TorchLearner": "driftquilt.learners.torch_module",
 }
 

@@ -85,7 +85,7 @@ def test_a_folder_that_cannot_be_made_is_one_line_and_no_traceback(tmp_path: Pat
 
 
 @pytest.mark.parametrize("command", ["select", "run", "predict", "export", "report", "demo",
-                                     "datasets", "reproduce", "bench", "serve",
+                                     "datasets", "reproduce", "serve",
                                      "token"])  # fmt: skip
 def test_every_command_has_an_example_and_speaks_json(command: str, tmp_path: Path) -> None:
     text = run(command, "--help", cwd=tmp_path).stdout
@@ -157,7 +157,7 @@ def test_what_is_stopped_while_it_writes_leaves_no_folder(
     assert not Path("select-out").exists()
 
 
-@pytest.mark.parametrize("asked", [["demo"], ["bench", "--only", "kernels", "--repeats", "99"]])
+@pytest.mark.parametrize("asked", [["demo"], ["reproduce", "sine", "--out", "o"]])
 def test_every_command_says_in_one_line_that_it_was_stopped(
     asked: list[str], tmp_path: Path
 ) -> None:

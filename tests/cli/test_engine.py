@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from driftquilt.experiments.results import read_results
-from tests.scale.processes import MARK, find
+from driftquilt.paper.results import read_results
+from tests.integrations.ray.processes import MARK, find
 from tests.server.running import wait_for
 from tests.small_streams import without_times, write_shop, write_sine
 

@@ -10,7 +10,7 @@ import pytest
 
 from driftquilt import QuiltClassifier
 from tests.cli.conftest import Drive
-from tests.export.runtime import NEAR, feed, run
+from tests.integrations.onnx.runtime import NEAR, feed, run
 from tests.small_streams import write_shop
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from driftquilt.datasets import names
-from driftquilt.experiments.results import read_results
+from driftquilt.paper.datasets import names
+from driftquilt.paper.results import read_results
 from tests.cli.conftest import Drive
 from tests.small_streams import write_shop, write_sine
 
@@ -107,7 +107,7 @@ def test_ctrl_c_before_anything_runs_says_the_same_as_later(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.experiments.plan.make_plan", interrupt)
+    monkeypatch.setattr("driftquilt.paper.plan.make_plan", interrupt)
     outcome = drive("reproduce", "accuracy")
     assert outcome.code == 130
     assert outcome.stderr == "driftquilt: stopped; the same command goes on where it stopped\n"
@@ -130,7 +130,7 @@ def test_quick_takes_one_seed_and_leaves_the_long_stream_out(
         asked.append((experiments, settings["n_seeds"], settings["datasets"]))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.experiments.plan.make_plan", plan)
+    monkeypatch.setattr("driftquilt.paper.plan.make_plan", plan)
     drive("reproduce", "--quick")
     drive("reproduce", "ablation", "--quick", "--datasets", "sine")
     everything = ["accuracy", "selection", "ablation", "initialization", "case-study"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftquilt.datasets.base import Stream
-from driftquilt.datasets.synthetic import sine
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.synthetic import sine
+from driftquilt.quilt.classifier import QuiltClassifier
 
 
 def small(**settings: Any) -> QuiltClassifier:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftquilt.data.codes import read_segments
 from driftquilt.decision import columns, cutting
 from driftquilt.decision.cutting import by_column, by_detector, by_time, sort_by_time
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.inputs.codes import read_segments
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.events import DriftFound
 from driftquilt.stream.runner import QuiltStream
 from tests.decision.tables import shop_table, sine_table, tiny

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from driftquilt.datasets.synthetic import sine
-from driftquilt.experiments.compare import compare
-from driftquilt.methods.base import Method
-from driftquilt.methods.naive import CurrentSegment, FullData
-from driftquilt.methods.quilt import Quilt
+from driftquilt.paper.baselines.naive import CurrentSegment, FullData
+from driftquilt.paper.compare import compare
+from driftquilt.paper.datasets.synthetic import sine
+from driftquilt.quilt.base import Method
+from driftquilt.quilt.method import Quilt
 from driftquilt.report.from_comparison import drifts_of
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
 from driftquilt.search.shared import Shared

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import cut, folds
 from driftquilt.core.training import Task
-from driftquilt.datasets.synthetic import sine
 from driftquilt.errors import InputError
-from driftquilt.executor import Threads
 from driftquilt.learners.mlp import MLP, MLPModel
+from driftquilt.paper.datasets.synthetic import sine
+from driftquilt.quilt.executor import Threads
 from driftquilt.search.base import Trial
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared

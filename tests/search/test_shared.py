@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from driftquilt.core.segment import Segment, cut, folds
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Epoch, Run, Task, train
-from driftquilt.datasets.synthetic import sine
 from driftquilt.errors import InputError, LearnerError
 from driftquilt.learners.mlp import MLP, MLPModel
+from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.search.base import Trial, best, finish
 from driftquilt.search.shared import Shared
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from driftquilt.server.served import open_store
+from tests.brokers.brokers import RedisBroker, running
 from tests.server.running import Running, wait_for
-from tests.sources.brokers import RedisBroker, running
 
 N_ROWS = 400
 

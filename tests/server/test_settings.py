@@ -150,7 +150,7 @@ def test_words_are_of_settings_only() -> None:
 
 
 def test_a_broker_whose_client_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "driftquilt.sources.redis", raising=False)
+    monkeypatch.delitem(sys.modules, "driftquilt.brokers.redis", raising=False)
     monkeypatch.setitem(sys.modules, "redis", None)  # as if it were not there
     with pytest.raises(MissingExtraError, match=r"pip install 'driftquilt\[redis\]'"):
         ServeSettings(feeds={"clicks": "redis://host?stream=rows"})

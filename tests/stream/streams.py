@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream.checkpoint import read_checkpoint, versions

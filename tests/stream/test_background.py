@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.estimator import QuiltClassifier
 from driftquilt.learners.mlp import MLP, MLPModel
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.events import DriftFound, ModelPromoted, ModelTrained, SegmentSealed
 from driftquilt.stream.guard import LET_ALL_THROUGH
 from driftquilt.stream.runner import QuiltStream

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.inputs.features import CATEGORIES_MAX
-from driftquilt.inputs.row import Row
+from driftquilt.data.features import CATEGORIES_MAX
+from driftquilt.data.row import Row
 from driftquilt.stream.features import FAR, Features
 
 values = st.none() | st.floats(-1e6, 1e6)

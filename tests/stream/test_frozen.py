@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from driftquilt import InputError
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.row import read_row
+from driftquilt.data.frame import Frame
+from driftquilt.data.row import read_row
 from tests.stream.streams import learn, rows, start
 
 Rows = list[tuple[dict[str, Any], str]]

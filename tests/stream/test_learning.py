@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
+from driftquilt.data.row import Row
 from driftquilt.detectors.named import make_detector
-from driftquilt.inputs.row import Row
 from driftquilt.learners.mlp import MLP
 from driftquilt.stream.champion import Champion
 from driftquilt.stream.learning import Learning

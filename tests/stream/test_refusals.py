@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from driftquilt.errors import DriftquiltError, InputError, StoreError
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream.guard import Guard
 from driftquilt.stream.runner import QuiltStream

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from driftquilt.detectors.base import Detector
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream.events import DriftFound, ModelPromoted, SegmentSealed
 from driftquilt.stream.guard import LET_ALL_THROUGH

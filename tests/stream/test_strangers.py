@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from driftquilt import RiverQuilt
+from driftquilt.data.row import Row
 from driftquilt.errors import InputError
-from driftquilt.inputs.row import Row
 from driftquilt.stream.runner import QuiltStream
 from driftquilt.stream.strangers import refuse_stranger
 from tests.stream.streams import hasty, learn, left_in, rows, start

@@ -21,7 +21,6 @@ import typer
 from typer.core import TyperGroup
 
 from driftquilt import __version__
-from driftquilt.cli.bench import bench
 from driftquilt.cli.datasets import datasets
 from driftquilt.cli.demo import demo
 from driftquilt.cli.export import export
@@ -33,8 +32,8 @@ from driftquilt.cli.select import select
 from driftquilt.cli.serve import serve
 from driftquilt.cli.token import token
 from driftquilt.errors import DriftquiltError
-from driftquilt.executor import has_joined_ray
-from driftquilt.file_errors import why
+from driftquilt.files import why
+from driftquilt.quilt.executor import has_joined_ray
 
 __all__ = ["app", "main"]
 
@@ -67,7 +66,7 @@ def _stopping() -> Iterator[None]:
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 for command in (
-    select, run, predict, export, report, demo, datasets, reproduce, bench, serve, token,
+    select, run, predict, export, report, demo, datasets, reproduce, serve, token,
 ):  # fmt: skip
     app.command()(command)
 

@@ -15,8 +15,8 @@ from driftquilt.cli.output import progress_bar
 from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
-    from driftquilt.sources.files import Data
-    from driftquilt.sources.text_form import TextForm
+    from driftquilt.data.files import Data
+    from driftquilt.data.text_form import TextForm
 
 __all__ = ["DataFiles", "Decimal", "Delimiter", "Encoding", "reading", "tell_notes", "text_form"]
 
@@ -41,7 +41,7 @@ Encoding: TypeAlias = Annotated[
 
 def text_form(delimiter: str | None, decimal: str, encoding: str) -> TextForm:
     """The three options as one value."""
-    from driftquilt.sources.text_form import TextForm  # noqa: PLC0415
+    from driftquilt.data.text_form import TextForm  # noqa: PLC0415
 
     return TextForm(delimiter, decimal, encoding)
 
@@ -57,8 +57,8 @@ def reading(
     paths: Sequence[str], form: TextForm, needed: Sequence[str | None] = ()
 ) -> Iterator[Data]:
     """The table, checked to have the columns needed."""
-    from driftquilt.sources.files import open_data  # noqa: PLC0415
-    from driftquilt.sources.names import suggest  # noqa: PLC0415
+    from driftquilt.data.files import open_data  # noqa: PLC0415
+    from driftquilt.data.names import suggest  # noqa: PLC0415
 
     with ExitStack() as stack:
         with progress_bar() as bar:

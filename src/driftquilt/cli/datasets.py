@@ -10,7 +10,7 @@ from rich.table import Table
 from driftquilt.cli.output import AsJson, print_json, table_console
 
 if TYPE_CHECKING:
-    from driftquilt.datasets import Description
+    from driftquilt.paper.datasets import Description
 
 __all__ = ["datasets"]
 
@@ -20,7 +20,7 @@ def datasets(as_json: AsJson = False) -> None:
 
     Example: driftquilt datasets
     """
-    from driftquilt.datasets import describe, names  # noqa: PLC0415
+    from driftquilt.paper.datasets import describe, names  # noqa: PLC0415
 
     told = [describe(name) for name in names()]
     if as_json:

@@ -14,7 +14,7 @@ from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar
 from driftquilt.cli.page import write_page
 
 if TYPE_CHECKING:
-    from driftquilt.methods.base import Method
+    from driftquilt.quilt.base import Method
     from driftquilt.report.page import Drift, Page
 
 __all__ = ["demo"]
@@ -54,10 +54,10 @@ def demo(
 
 def _adapt(seed: int) -> tuple[Drift, ...]:
     """Every method on every segment in turn."""
-    from driftquilt.datasets.synthetic import sine  # noqa: PLC0415
-    from driftquilt.experiments.compare import compare  # noqa: PLC0415
-    from driftquilt.methods.naive import CurrentSegment, FullData  # noqa: PLC0415
-    from driftquilt.methods.quilt import DEFAULT  # noqa: PLC0415
+    from driftquilt.paper.baselines.naive import CurrentSegment, FullData  # noqa: PLC0415
+    from driftquilt.paper.compare import compare  # noqa: PLC0415
+    from driftquilt.paper.datasets.synthetic import sine  # noqa: PLC0415
+    from driftquilt.quilt.method import DEFAULT  # noqa: PLC0415
     from driftquilt.report.from_comparison import drifts_of  # noqa: PLC0415
 
     stream = sine()
@@ -107,7 +107,7 @@ def _document(drift: Drift) -> dict[str, Any]:
 
 
 def _accuracy_table(drifts: tuple[Drift, ...]) -> Table:
-    from driftquilt.methods.explanation import percent  # noqa: PLC0415
+    from driftquilt.quilt.explanation import percent  # noqa: PLC0415
     from driftquilt.report.from_comparison import mean_accuracies  # noqa: PLC0415
 
     means = mean_accuracies(drifts)

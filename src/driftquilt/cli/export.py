@@ -23,8 +23,8 @@ def export(
 
     Example: driftquilt export out/model.safetensors --to model.onnx
     """
-    from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
-    from driftquilt.export.classifier import OUTPUTS, describe_inputs  # noqa: PLC0415
+    from driftquilt.integrations.onnx.classifier import OUTPUTS, describe_inputs  # noqa: PLC0415
+    from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
     from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
 
     if to.suffix.lower() != ".onnx":

@@ -13,8 +13,8 @@ from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from driftquilt.counted import counted
 from driftquilt.stream.events import DriftFound, Event, ModelTrained
+from driftquilt.text import counted
 
 if TYPE_CHECKING:
     from driftquilt.decision.replay import Progress

@@ -20,13 +20,13 @@ from driftquilt.cli.data import (
     text_form,
 )
 from driftquilt.cli.output import AsJson, check_place, print_json
-from driftquilt.counted import counted
+from driftquilt.data.columns import is_missing
+from driftquilt.data.mapped_memory import touched
 from driftquilt.errors import InputError
-from driftquilt.inputs.columns import is_missing
-from driftquilt.resident import touched
+from driftquilt.text import counted
 
 if TYPE_CHECKING:
-    from driftquilt.estimator import QuiltClassifier
+    from driftquilt.quilt.classifier import QuiltClassifier
 
 __all__ = ["predict"]
 
@@ -60,8 +60,8 @@ def predict(
 
     Example: driftquilt predict out/model.safetensors new.csv --keep id --out predictions.parquet
     """
-    from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
-    from driftquilt.sources.writing import write_table  # noqa: PLC0415
+    from driftquilt.data.writing import write_table  # noqa: PLC0415
+    from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
 
     kept = list(dict.fromkeys(keep or []))
     form = text_form(delimiter, decimal, encoding)

@@ -14,7 +14,7 @@ from driftquilt.cli.engine import Address, Engine, check_engine
 from driftquilt.cli.output import AsJson, command_line, print_json, split
 
 if TYPE_CHECKING:
-    from driftquilt.experiments.plan import Plan
+    from driftquilt.paper.plan import Plan
 
 __all__ = ["reproduce"]
 
@@ -64,9 +64,9 @@ def reproduce(
     Example: driftquilt reproduce accuracy --datasets my.csv --label churned --segment month
     """
     try:
-        from driftquilt.experiments.plan import EXPERIMENTS, make_plan  # noqa: PLC0415
-        from driftquilt.experiments.results import read_results  # noqa: PLC0415
-        from driftquilt.report.reproduce import write_report  # noqa: PLC0415
+        from driftquilt.paper.outputs import write_report  # noqa: PLC0415
+        from driftquilt.paper.plan import EXPERIMENTS, make_plan  # noqa: PLC0415
+        from driftquilt.paper.results import read_results  # noqa: PLC0415
 
         check_engine(engine, address)
         wanted = list(EXPERIMENTS) if experiment == "all" else [experiment]
@@ -96,9 +96,9 @@ def reproduce(
 
 def _run_plan(plan: Plan, out: Path, jobs: int, engine: str) -> None:
     """Run what is left, and show on stderr how far it is and how long it will take."""
-    from driftquilt.executor import Threads, find_executor  # noqa: PLC0415
-    from driftquilt.experiments.results import read_results  # noqa: PLC0415
-    from driftquilt.experiments.run import effort, run_plan, split_tasks  # noqa: PLC0415
+    from driftquilt.paper.results import read_results  # noqa: PLC0415
+    from driftquilt.paper.run import effort, run_plan, split_tasks  # noqa: PLC0415
+    from driftquilt.quilt.executor import Threads, find_executor  # noqa: PLC0415
 
     found = None if engine == "local" else find_executor(engine, jobs)
     executor = None if isinstance(found, Threads) else found  # no cluster is at hand: processes

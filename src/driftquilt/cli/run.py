@@ -34,8 +34,8 @@ from driftquilt.cli.output import (
 from driftquilt.cli.page import write_page
 from driftquilt.cli.replay_page import forget_about, replay_page, write_about
 from driftquilt.cli.stored import Asked, opened, typed_options
-from driftquilt.counted import counted
 from driftquilt.errors import InputError
+from driftquilt.text import counted
 
 if TYPE_CHECKING:
     from driftquilt.decision.columns import ColumnFacts
@@ -85,9 +85,9 @@ def run(
 
     Example: driftquilt run sensor.csv --label failed --store state --out run-out
     """
+    from driftquilt.data.names import listed  # noqa: PLC0415
     from driftquilt.decision.origin import trace  # noqa: PLC0415
     from driftquilt.decision.replay import Replay  # noqa: PLC0415
-    from driftquilt.sources.names import listed  # noqa: PLC0415
 
     form = text_form(delimiter, decimal, encoding)
     check_detector(detector)

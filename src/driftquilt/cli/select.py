@@ -23,9 +23,9 @@ from driftquilt.cli.output import (
     table_console,
 )
 from driftquilt.cli.page import render_page
-from driftquilt.counted import counted
 from driftquilt.errors import InputError
 from driftquilt.report.letters import clean
+from driftquilt.text import counted
 
 if TYPE_CHECKING:
     from driftquilt.decision.values import Decision, Method
@@ -188,7 +188,7 @@ def _decide(
     engine: str,
 ) -> Decision:
     from driftquilt.decision.decide import decide  # noqa: PLC0415
-    from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
+    from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
 
     with progress_bar() as bar:
         task = bar.add_task("Deciding", total=None)
@@ -210,8 +210,8 @@ def _decide(
 
 
 def _unwritten(table: Any) -> list[str]:
+    from driftquilt.data.names import listed  # noqa: PLC0415
     from driftquilt.decision.folder import ROWS, unwritten  # noqa: PLC0415
-    from driftquilt.sources.names import listed  # noqa: PLC0415
 
     names = unwritten(table)
     return [f"{ROWS} lacks columns of kinds that Parquet has not: {listed(names)}"] if names else []
@@ -241,7 +241,7 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
 
 
 def _segments(decision: Decision) -> Table:
-    from driftquilt.methods.explanation import percent  # noqa: PLC0415
+    from driftquilt.quilt.explanation import percent  # noqa: PLC0415
 
     table = Table(
         title=clean(f"Past segments, for {decision.current}"),

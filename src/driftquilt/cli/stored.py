@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from driftquilt.counted import counted
+from driftquilt.text import counted
 
 if TYPE_CHECKING:
     from driftquilt.stream.runner import QuiltStream
@@ -37,7 +37,7 @@ def typed_options(context: typer.Context) -> frozenset[str]:
 @contextmanager
 def opened(store: Path | None, asked: Asked) -> Iterator[tuple[QuiltStream, list[str]]]:
     """The stream, and what to say if it is gone on with, once its rows are found to be the same."""
-    from driftquilt.estimator import QuiltClassifier  # noqa: PLC0415
+    from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
     from driftquilt.store.disk import DiskStore  # noqa: PLC0415
     from driftquilt.stream.runner import QuiltStream  # noqa: PLC0415
 

@@ -3,8 +3,8 @@
 The mean over a segment of several shards is that of its runs, each of up to four shards, and
 that of a run is that of its shards, weighted by the sums of their weights. Shards, runs and
 their order follow from the number of rows alone, so the mean is the same to the bit whether the
-rows are in this process or lie on other machines (`scale.shards`), where each run is looked at
-and only C·(H+1) numbers of it travel.
+rows are in this process or on other machines (`integrations.ray.shards`), where each run is
+looked at and only C·(H+1) numbers of it travel.
 
 >>> merge(np.array([[1.0], [4.0]]), np.array([2.0, 1.0])).tolist()
 [2.0]

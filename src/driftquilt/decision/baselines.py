@@ -21,7 +21,7 @@ from driftquilt.decision.labels import read_labels
 from driftquilt.decision.layout import Rows
 from driftquilt.decision.replay import COUNT
 from driftquilt.decision.replayed import TrainedAt
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier
 
 __all__ = ["METHODS", "baselines"]
 

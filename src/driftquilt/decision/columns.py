@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftquilt.data.mapped_memory import touched
 from driftquilt.decision.words import name_some
 from driftquilt.errors import InputError
-from driftquilt.resident import touched
 
 __all__ = [
     "BLOCK",

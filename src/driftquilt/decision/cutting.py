@@ -26,12 +26,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftquilt.data.distinct import distinct_ints
 from driftquilt.decision.columns import blocks, check_table, find_column, is_text_kind
 from driftquilt.decision.labelled import labelled_rows
 from driftquilt.decision.spans import Span
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
-from driftquilt.inputs.distinct import distinct_ints
 from driftquilt.stream.guard import Guard
 from driftquilt.stream.learning import Learning
 

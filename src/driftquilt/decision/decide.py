@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from driftquilt import __version__
-from driftquilt.counted import counted
+from driftquilt.data.codes import warn_of_order
 from driftquilt.decision.columns import (
     ColumnFacts,
     check_table,
@@ -48,8 +48,8 @@ from driftquilt.decision.telling import warning as telling_warning
 from driftquilt.decision.values import Decision, Method
 from driftquilt.decision.words import Constant, name_some
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.inputs.codes import warn_of_order
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.text import counted
 
 __all__ = ["Watch", "decide"]
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from driftquilt.core.pace import Pace
 from driftquilt.core.segment import Segment, folds
+from driftquilt.data.arrow import read_in_place
+from driftquilt.data.in_place import SMALLEST_PIECE, TableInPlace
 from driftquilt.decision.columns import BLOCK, present
 from driftquilt.decision.labels import Labels
 from driftquilt.decision.layout import Rows
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.executor import one_blas_thread
-from driftquilt.inputs.arrow import read_in_place
-from driftquilt.inputs.in_place import SMALLEST_PIECE, TableInPlace
-from driftquilt.methods.base import Fitted
+from driftquilt.quilt.base import Fitted
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.executor import one_blas_thread
 
 __all__ = ["Case"]
 

@@ -26,18 +26,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from driftquilt.data.arrow import has_one_dictionary
+from driftquilt.data.mapped_memory import touched
 from driftquilt.decision.columns import BLOCK, OURS
 from driftquilt.decision.labels import read_labels
 from driftquilt.decision.layout import Layout, lay_out
 from driftquilt.decision.tidy import remove_if_empty
 from driftquilt.decision.values import Decision
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.file_errors import about
-from driftquilt.inputs.arrow import has_one_dictionary
+from driftquilt.files import about
 from driftquilt.learners.base import Learner
-from driftquilt.methods.explanation import KEPT_FROM
-from driftquilt.resident import touched
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.explanation import KEPT_FROM
 
 __all__ = ["MODEL", "PAGE", "ROWS", "WHY", "read_decision", "unwritten", "write_decision"]
 

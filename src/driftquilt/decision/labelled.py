@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftquilt.counted import counted
+from driftquilt.data.mapped_memory import touched
+from driftquilt.data.row import Row, read_row
 from driftquilt.decision.columns import describe, features, present
 from driftquilt.decision.labels import clean_labels
 from driftquilt.decision.replay_header import fingerprint
 from driftquilt.errors import InputError
-from driftquilt.inputs.row import Row, read_row
-from driftquilt.resident import touched
 from driftquilt.stream.rows import Label, read_at, read_label
+from driftquilt.text import counted
 
 __all__ = ["LabelledPlaces", "labelled_rows"]
 

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import count_rows
+from driftquilt.data.codes import read_segments
+from driftquilt.data.distinct import Codes, distinct_ints
 from driftquilt.decision.labels import Labels
 from driftquilt.errors import InputError
-from driftquilt.inputs.codes import read_segments
-from driftquilt.inputs.distinct import Codes, distinct_ints
 
 __all__ = ["Layout", "Rows", "lay_out", "spread"]
 

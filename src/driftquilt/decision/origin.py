@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from driftquilt import __version__
-from driftquilt.sources.paths import find_files
+from driftquilt.data.paths import find_files
 
 __all__ = ["DataFile", "Origin", "trace"]
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftquilt.counted import counted
+from driftquilt.data.names import listed
 from driftquilt.errors import InputError
-from driftquilt.sources.names import listed
+from driftquilt.text import counted
 
 __all__ = ["FORMAT", "Line", "expect_same", "fingerprint", "replay_header"]
 

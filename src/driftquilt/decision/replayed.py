@@ -15,8 +15,8 @@ from driftquilt.decision.journal import read_lines
 from driftquilt.decision.replay import EVENTS
 from driftquilt.decision.replay_header import FORMAT, Line
 from driftquilt.errors import InputError, ModelFileError
-from driftquilt.methods.explanation import Selection
-from driftquilt.methods.quilt import TriedBound
+from driftquilt.quilt.explanation import Selection
+from driftquilt.quilt.method import TriedBound
 from driftquilt.stream.events import DriftFound, Event, ModelTrained, SegmentSealed, read_event
 
 __all__ = ["Accuracy", "PromotedModel", "Replayed", "TrainedAt", "read_replay"]

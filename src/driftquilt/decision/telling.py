@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from driftquilt.data.mapped_memory import touched
 from driftquilt.decision.columns import (
     ColumnFacts,
     blocks,
@@ -38,7 +39,6 @@ from driftquilt.decision.columns import (
 )
 from driftquilt.decision.labels import clean_labels
 from driftquilt.decision.layout import Layout, Rows, spread
-from driftquilt.resident import touched
 
 __all__ = ["find_telling", "find_telling_in_stream", "remark", "warning"]
 

@@ -19,9 +19,9 @@ from driftquilt.decision.origin import Origin
 from driftquilt.decision.plain import plain
 from driftquilt.decision.words import Constant, sentences
 from driftquilt.errors import InputError, ModelFileError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.methods.explanation import Selection
-from driftquilt.methods.quilt import TriedBound
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.explanation import Selection
+from driftquilt.quilt.method import TriedBound
 
 __all__ = ["FORMAT", "Decision", "Method"]
 

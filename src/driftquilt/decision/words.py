@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from driftquilt.counted import counted
-from driftquilt.methods.explanation import HALF, KEPT_FROM, Selection, percent
+from driftquilt.quilt.explanation import HALF, KEPT_FROM, Selection, percent
+from driftquilt.text import counted
 
 if TYPE_CHECKING:
     from driftquilt.decision.values import Method

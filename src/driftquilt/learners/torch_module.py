@@ -92,7 +92,7 @@ class TorchLearner:
         with _seeded(seed, torch.device(self.device)):
             module = self._new_module(X, n_classes).to(self.device)
             head = find_head(module, _tensor(X[:1]).to(self.device), n_classes, self.head)
-        return self._new_model(module, head, _describe(X))
+        return TorchModel(self, module, head, _describe(X))
 
     def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> TorchModel:
         """Bring a saved model back; ModelFileError when the tensors are not of this net."""
@@ -109,9 +109,6 @@ class TorchLearner:
         name = getattr(named, "__name__", type(named).__name__)
         training = {"batch_size": self.batch_size, "device": str(self.device)}
         return {"kind": "torch", "module": name, "head": self.head, **training}
-
-    def _new_model(self, module: nn.Module, head: str, rows: dict[str, NDArray[Any]]) -> TorchModel:
-        return TorchModel(self, module, head, rows)
 
     @staticmethod
     def _call(maker: Callable[[int, int], nn.Module], n_features: int, n_classes: int) -> nn.Module:
@@ -181,13 +178,11 @@ class TorchModel:
         with _seeded(int(rng.integers(2**63)), self._device):
             for rows in _batches(order, self._learner.batch_size, self._module):
                 self._optimizer.zero_grad()
-                part = self._part_of_batch(rows)
-                logits = self._module(X[part].to(self._device))
+                logits = self._module(X[rows].to(self._device))
                 losses = nn.functional.cross_entropy(
-                    logits, y[part].to(self._device), reduction="none"
+                    logits, y[rows].to(self._device), reduction="none"
                 )
-                torch.autograd.backward((losses * weight[part].to(self._device)).sum() / len(rows))
-                self._end_batch()
+                torch.autograd.backward((losses * weight[rows].to(self._device)).sum() / len(rows))
                 self._optimizer.step()
 
     def learn_one(self, x: NDArray[Any], y: int) -> NDArray[np.float32]:
@@ -254,13 +249,6 @@ class TorchModel:
         # np.array copies: torch warns of arrays it may not write to.
         names = self._module.state_dict().keys()
         self._module.load_state_dict({n: torch.from_numpy(np.array(tensors[n])) for n in names})
-
-    def _part_of_batch(self, rows: torch.Tensor) -> torch.Tensor:
-        """The rows of a batch that are looked at here: all, where nobody else trains this net."""
-        return rows
-
-    def _end_batch(self) -> None:
-        """Called between the gradients of a batch and the step that they make."""
 
     def _ask(
         self, X: NDArray[Any]

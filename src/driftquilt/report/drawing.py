@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driftquilt.errors import InputError, MissingExtraError
-from driftquilt.methods.explanation import Selection
+from driftquilt.quilt.explanation import Selection
 from driftquilt.report.figures import quilt_parts, quilt_svg, svg_of
 from driftquilt.report.letters import inner, short
 from driftquilt.report.marks import legend_height

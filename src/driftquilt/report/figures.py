@@ -6,7 +6,7 @@ with no outside reference; it follows the reader's light or dark mode, and each 
 it means when pointed at.
 
 >>> from driftquilt.core.selection import Rule
->>> from driftquilt.methods.explanation import Selection
+>>> from driftquilt.quilt.explanation import Selection
 >>> june = Drift(Selection((), (), (), Rule(), "June", 200), {"Quilt": 0.91, "all data": 0.62})
 >>> svg = quilt_svg([june], title="A quilt")
 >>> svg.count('class="patch"'), svg.count('class="mark')
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from driftquilt.methods.explanation import SegmentUse, percent
+from driftquilt.quilt.explanation import SegmentUse, percent
 from driftquilt.report.letters import attribute, inner, short
 from driftquilt.report.marks import legend_height, legend_parts, mark
 from driftquilt.report.page import Drift

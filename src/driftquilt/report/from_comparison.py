@@ -1,9 +1,9 @@
 """The drifts of a comparison: the values behind the quilt and its table.
 
->>> from driftquilt.datasets.synthetic import sine
->>> from driftquilt.experiments.compare import compare
+>>> from driftquilt.paper.datasets.synthetic import sine
+>>> from driftquilt.paper.compare import compare
 >>> from driftquilt.learners.mlp import MLP
->>> from driftquilt.methods.quilt import Quilt
+>>> from driftquilt.quilt.method import Quilt
 >>> quilt = Quilt(MLP(hidden_units=8), max_epochs=2)
 >>> [(drift.name, len(drift.uses), list(drift.accuracies))
 ...  for drift in drifts_of(compare(sine(2, 200), {"Quilt": quilt}))]
@@ -16,8 +16,8 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from driftquilt.experiments.compare import Outcome
-from driftquilt.methods.quilt import QuiltModel
+from driftquilt.paper.compare import Outcome
+from driftquilt.quilt.method import QuiltModel
 from driftquilt.report.page import Drift
 
 __all__ = ["drifts_of", "mean_accuracies"]

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from driftquilt import __version__
-from driftquilt.counted import counted
 from driftquilt.decision.columns import ColumnFacts
 from driftquilt.decision.origin import Origin
 from driftquilt.decision.replay import COUNT, WINDOW
@@ -16,6 +15,7 @@ from driftquilt.decision.replayed import PromotedModel, Replayed
 from driftquilt.decision.values import Decision
 from driftquilt.decision.words import how_much
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
+from driftquilt.text import counted
 
 __all__ = ["page_of_decision", "page_of_replay"]
 

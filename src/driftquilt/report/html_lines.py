@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.methods.explanation import FoldCurves, percent
+from driftquilt.quilt.explanation import FoldCurves, percent
 from driftquilt.report.fold_range import fold_range
 from driftquilt.report.from_comparison import mean_accuracies
 from driftquilt.report.html_tables import finite, has_accuracy_chart, number

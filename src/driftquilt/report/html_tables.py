@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from driftquilt.counted import counted
 from driftquilt.decision.values import Method
 from driftquilt.decision.words import how_much
-from driftquilt.methods.explanation import KEPT_FROM, percent
-from driftquilt.methods.quilt import TriedBound
+from driftquilt.quilt.explanation import KEPT_FROM, percent
+from driftquilt.quilt.method import TriedBound
 from driftquilt.report.from_comparison import mean_accuracies
 from driftquilt.report.page import Drift, Page
+from driftquilt.text import counted
 
 __all__ = ["finite", "has_accuracy_chart", "number", "view"]
 

@@ -15,8 +15,8 @@ from functools import cached_property
 
 from driftquilt.decision.origin import Origin
 from driftquilt.decision.values import Method
-from driftquilt.methods.explanation import KEPT_FROM, SegmentUse, Selection
-from driftquilt.methods.quilt import TriedBound
+from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
+from driftquilt.quilt.method import TriedBound
 
 __all__ = ["AccuracyLines", "ColumnNote", "Drift", "Page"]
 

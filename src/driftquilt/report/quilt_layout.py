@@ -7,7 +7,7 @@ for every label, every second or third is written; long names are cut, and whoev
 full name into the title. All lengths are in pixels.
 
 >>> from driftquilt.core.selection import Rule
->>> from driftquilt.methods.explanation import Selection
+>>> from driftquilt.quilt.explanation import Selection
 >>> layout = lay_out([Drift(Selection((), (), (), Rule(), "June", 200), {"Quilt": 0.91})])
 >>> layout.cell, layout.accuracy_ticks[0], layout.accuracy_ticks[-1]
 (40, 0.9, 1.0)

@@ -6,7 +6,7 @@ their names. Values first: `panels` computes what `panel_parts` draws.
 
 >>> import numpy as np
 >>> from driftquilt.core.selection import Rule
->>> from driftquilt.methods.explanation import FoldCurves
+>>> from driftquilt.quilt.explanation import FoldCurves
 >>> used, scores = np.array([[True], [True]]), np.array([[0.2], [0.1]])
 >>> fold = FoldCurves(0.5, 1, np.array([0.7, 0.6]), used, scores, scores)
 >>> [panel.name for panel in panels(Selection(("May",), (200,), (fold,), Rule(), "June", 200))]
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from driftquilt.methods.explanation import Selection
+from driftquilt.quilt.explanation import Selection
 from driftquilt.report.fold_range import fold_range
 from driftquilt.report.letters import inner, short
 

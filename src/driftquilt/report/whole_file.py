@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 from driftquilt.errors import InputError
-from driftquilt.file_errors import about
+from driftquilt.files import about
 
 __all__ = ["write_whole"]
 

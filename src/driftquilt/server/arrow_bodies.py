@@ -26,9 +26,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from driftquilt.data.frame import Frame
+from driftquilt.data.header import flatten
 from driftquilt.errors import InputError
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.header import flatten
 from driftquilt.server.dates import is_moment, read_arrow_dates
 from driftquilt.server.problems import Problem
 from driftquilt.server.sizes import expect_letters, expect_size

@@ -24,9 +24,9 @@ import msgspec
 import numpy as np
 import orjson
 
+from driftquilt.data.columns import FLOAT32_MAX
+from driftquilt.data.frame import Frame
 from driftquilt.errors import InputError
-from driftquilt.inputs.columns import FLOAT32_MAX
-from driftquilt.inputs.frame import Frame
 from driftquilt.server.arrow_bodies import read_arrow_rows
 from driftquilt.server.media import ARROW, NUMBERS
 from driftquilt.server.problems import Problem

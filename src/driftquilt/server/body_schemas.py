@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftquilt.inputs.columns import FLOAT32_MAX
+from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.server.names import NAME
 from driftquilt.server.sizes import MOST_ID_LETTERS, MOST_LETTERS
 

@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.header import group
-from driftquilt.inputs.moments import CLOCK_PARTS, PARTS, from_arrow, from_objects
+from driftquilt.data.frame import Frame
+from driftquilt.data.header import group
+from driftquilt.data.moments import CLOCK_PARTS, PARTS, from_arrow, from_objects
 from driftquilt.server.problems import Problem
 
 __all__ = ["KINDS", "is_moment", "read_arrow_dates", "read_dates", "told_kinds"]

@@ -15,14 +15,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from driftquilt.brokers.broker import Source
+from driftquilt.brokers.connect import open_source
+from driftquilt.brokers.consume import Tally, consume
 from driftquilt.errors import DriftquiltError
 from driftquilt.server.house import House
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
 from driftquilt.server.settings import ServeSettings
-from driftquilt.sources.broker import Source
-from driftquilt.sources.connect import open_source
-from driftquilt.stream.consume import Tally, consume
 
 __all__ = ["Feeds"]
 

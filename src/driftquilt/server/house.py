@@ -27,7 +27,7 @@ import msgspec
 
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.server.bodies import read_each_label
 from driftquilt.server.dates import KINDS
 from driftquilt.server.names import NAME, NAME_WORDS

@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from driftquilt.data.frame import Frame
+from driftquilt.data.row import Row
 from driftquilt.errors import InputError
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.row import Row
 from driftquilt.server.bodies import IdLabels, Rows, read_rows
 from driftquilt.server.curve import Curve
 from driftquilt.server.dates import read_dates

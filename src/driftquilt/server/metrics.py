@@ -14,7 +14,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from driftquilt.methods.explanation import KEPT_FROM
+from driftquilt.quilt.explanation import KEPT_FROM
 from driftquilt.stream.events import ModelTrained
 
 if TYPE_CHECKING:

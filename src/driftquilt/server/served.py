@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from driftquilt.errors import DriftquiltError, InputError
-from driftquilt.methods.explanation import Selection
+from driftquilt.quilt.explanation import Selection
 from driftquilt.server.backlog import Backlog, Work
 from driftquilt.server.bodies import IdLabels, Rows
 from driftquilt.server.dates import read_dates

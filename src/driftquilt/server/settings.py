@@ -32,9 +32,9 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from driftquilt.brokers.connect import find_source
 from driftquilt.errors import InputError
 from driftquilt.server.names import NAME, NAME_WORDS
-from driftquilt.sources.connect import find_source
 
 __all__ = ["ServeSettings"]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from driftquilt.errors import InputError
-from driftquilt.methods.explanation import KEPT_FROM, SegmentUse
+from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse
 from driftquilt.server.problems import Problem
 from driftquilt.server.served import Served
 from driftquilt.stream.checkpoint import versions

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from driftquilt.data.frame import Frame
+from driftquilt.data.moments import source
 from driftquilt.errors import InputError
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.moments import source
 from driftquilt.server.dates import told_kinds
 from driftquilt.server.problems import Problem
 from driftquilt.server.sizes import expect_stream_size

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from driftquilt.errors import InputError, StoreError
-from driftquilt.file_errors import why
+from driftquilt.files import why
 from driftquilt.store.base import SealedSegment, Store, name_to_json
 from driftquilt.store.columns import fit, unify
 from driftquilt.store.files import DISK, write_file

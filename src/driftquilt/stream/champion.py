@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.data.frame import Frame
+from driftquilt.data.row import Row, RowEncoder
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.row import Row, RowEncoder
 from driftquilt.learners.base import Model
 from driftquilt.learners.mlp import MLPModel
 from driftquilt.learners.mlp_answers import ScaledNets
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.features import FAR
 from driftquilt.stream.rows import Label
 

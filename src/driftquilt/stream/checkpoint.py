@@ -17,9 +17,9 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as to_bytes
 
 from driftquilt.errors import StoreError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.estimator_file import unpack
 from driftquilt.learners.base import Learner
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier_file import unpack
 from driftquilt.store.base import State, Store
 
 __all__ = [

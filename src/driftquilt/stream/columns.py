@@ -26,9 +26,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from driftquilt.data.moments import source
+from driftquilt.data.row import Row
 from driftquilt.errors import InputError
-from driftquilt.inputs.moments import source
-from driftquilt.inputs.row import Row
 from driftquilt.stream.rows import Label
 from driftquilt.stream.strangers import refuse_stranger
 

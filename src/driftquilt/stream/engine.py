@@ -23,9 +23,9 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
+from driftquilt.data.row import Row
 from driftquilt.errors import StoreError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.inputs.row import Row
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store
 from driftquilt.stream.champion import Champion
 from driftquilt.stream.checkpoint import (

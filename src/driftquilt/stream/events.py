@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from driftquilt.counted import counted
-from driftquilt.methods.explanation import KEPT_FROM
+from driftquilt.quilt.explanation import KEPT_FROM
+from driftquilt.text import counted
 
 __all__ = [
     "ClassAppeared",

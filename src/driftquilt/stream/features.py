@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.inputs.features import CATEGORIES_MAX
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.row import Row
+from driftquilt.data.features import CATEGORIES_MAX
+from driftquilt.data.frame import Frame
+from driftquilt.data.row import Row
 
 __all__ = ["FAR", "Features", "Scales"]
 

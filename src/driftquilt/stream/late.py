@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from driftquilt.data.row import Row, read_row
 from driftquilt.errors import InputError, StoreError
-from driftquilt.inputs.row import Row, read_row
 from driftquilt.store.base import State, state_to_json
 from driftquilt.stream.events import RowForgotten
 from driftquilt.stream.slots import Slots

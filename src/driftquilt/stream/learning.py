@@ -25,9 +25,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.data.frame import Frame
+from driftquilt.data.row import Row
 from driftquilt.detectors.base import Detector
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.row import Row
 from driftquilt.learners.mlp import MLP
 from driftquilt.learners.mlp_answers import ScaledNets
 from driftquilt.stream.champion import Champion, FrozenChampion

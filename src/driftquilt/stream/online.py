@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.inputs.frame import Frame
-from driftquilt.inputs.row import Row
+from driftquilt.data.frame import Frame
+from driftquilt.data.row import Row
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.learners.mlp_answers import ScaledNets
 from driftquilt.stream.features import FAR, Features, Scales

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from driftquilt.inputs.row import Row
+from driftquilt.data.row import Row
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
 from driftquilt.stream.rows import Label

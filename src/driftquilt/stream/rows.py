@@ -22,8 +22,8 @@ from typing import Any, TypeAlias, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from driftquilt.data.columns import is_missing
 from driftquilt.errors import InputError
-from driftquilt.inputs.columns import is_missing
 
 __all__ = ["Label", "iter_rows", "read_at", "read_label", "read_labels", "read_pair"]
 

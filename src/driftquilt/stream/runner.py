@@ -43,11 +43,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.counted import counted
+from driftquilt.data.row import Row, read_row
 from driftquilt.errors import InputError, StoreError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.inputs.row import Row, read_row
 from driftquilt.learners.base import Learner
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State
 from driftquilt.stream import opening
 from driftquilt.stream.engine import Engine
@@ -67,6 +66,7 @@ from driftquilt.stream.setup import Setup
 from driftquilt.stream.slots import Slots
 from driftquilt.stream.training import Trainer, on_thread
 from driftquilt.stream.waiting import Key, Waiting, plain_key
+from driftquilt.text import counted
 
 __all__ = ["QuiltStream"]
 

@@ -15,9 +15,9 @@ from sklearn.utils import check_random_state
 from driftquilt.detectors.base import Detector
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError, StoreError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.estimator_file import settings_from_json, settings_to_json
 from driftquilt.learners.base import Learner
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier_file import settings_from_json, settings_to_json
 from driftquilt.stream.guard import Guard
 from driftquilt.stream.settings import StreamSettings
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftquilt.inputs.row import Row
+from driftquilt.data.row import Row
 from driftquilt.store.base import State
 
 __all__ = ["Slots"]

@@ -16,9 +16,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from driftquilt.counted import counted
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import Store
 from driftquilt.stream.checkpoint import read_model, versions
 from driftquilt.stream.engine import Engine
@@ -27,6 +26,7 @@ from driftquilt.stream.learning import FrozenLearning
 from driftquilt.stream.rows import Label
 from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.waiting import Waiting
+from driftquilt.text import counted
 
 if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing

@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 
+from driftquilt.data.row import Row
 from driftquilt.errors import InputError
-from driftquilt.inputs.row import Row
 
 __all__ = ["refuse_stranger"]
 

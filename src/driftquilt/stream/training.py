@@ -18,10 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from driftquilt.data.row import Row
 from driftquilt.errors import DriftquiltError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.estimator_file import pack, unpack
-from driftquilt.inputs.row import Row
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
 from driftquilt.stream.past import first_row

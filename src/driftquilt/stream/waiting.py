@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from driftquilt.data.row import Row
 from driftquilt.errors import InputError
-from driftquilt.inputs.row import Row
 
 __all__ = ["Key", "Waiting", "plain_key"]
 

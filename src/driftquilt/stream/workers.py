@@ -29,8 +29,8 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as to_bytes
 
 from driftquilt.errors import InputError
-from driftquilt.estimator import QuiltClassifier
-from driftquilt.estimator_file import settings_from_json, settings_to_json, unpack
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier_file import settings_from_json, settings_to_json, unpack
 from driftquilt.stream.training import Outcome, Training
 
 __all__ = ["Workers"]

@@ -1,0 +1,1 @@
+"""Kafka, Redis Streams and NATS JetStream: read messages and learn from each exactly once."""

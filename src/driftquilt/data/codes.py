@@ -1,0 +1,254 @@
+"""Labels and segment ids become codes 0 … k-1 with a list of what each code stands for.
+
+    read_labels    classes (k,) sorted, codes (n,)
+    read_segments  names, a list of k in order of first appearance, codes (n,)
+    read_weights   (n,) float64, none negative, not all zero
+
+`classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count
+from 0 in messages.
+
+>>> classes, codes = read_labels(["spam", "ham", "spam"], n_rows=3)
+>>> classes, codes
+(array(['ham', 'spam'], dtype='<U4'), array([1, 0, 1], dtype=int32))
+>>> names, codes = read_segments(["may", "may", "april"], n_rows=3)
+>>> names, codes
+(['may', 'april'], array([0, 0, 1], dtype=int32))
+>>> read_weights(2, n_rows=3)
+array([2., 2., 2.])
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from driftquilt.data.columns import as_array, is_missing, is_text, read_column
+from driftquilt.data.distinct import Codes, distinct_arrow, distinct_ints
+from driftquilt.errors import InputError
+
+__all__ = ["read_labels", "read_segments", "read_weights", "warn_of_order"]
+
+_BLOCK = 2**20
+
+
+def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:
+    """Sorted classes, and the class code of each row.
+
+    Ints stay ints, booleans booleans; strings become numpy strings unless `y` holds objects.
+    """
+    if y is None:
+        raise InputError(
+            "a classifier requires y to be passed, but the target y is None; give one label per row"
+        )
+    texts = _read_arrow_texts(y, n_rows)
+    if texts is not None:
+        return texts
+    labels = _read_vector("y", y, n_rows, column_too=True)
+    if labels.dtype.kind not in "biufU":
+        labels = _read_objects(labels.tolist())
+    if labels.dtype.kind in "biu":
+        classes, _, codes = distinct_ints(labels)
+        if 2 * len(classes) >= len(labels):  # where scikit-learn may warn of so many classes
+            _refuse_continuous(labels)
+        return classes, codes
+    if labels.dtype.kind == "f":
+        _refuse_continuous(labels)
+    if labels.dtype.kind in "fU":
+        classes, inverse = np.unique(labels, return_inverse=True)
+        codes = inverse.astype(np.int32)
+    else:
+        found = sorted(set(labels.tolist()))
+        position = {label: code for code, label in enumerate(found)}
+        given_as_objects = getattr(y, "dtype", None) == np.dtype(object)
+        classes = np.array(found, dtype=object if given_as_objects else None)
+        codes = np.fromiter((position[label] for label in labels.tolist()), dtype=np.int32)
+    return classes, codes
+
+
+def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], Codes]:
+    """Names in order of first appearance, and the code of each row's segment.
+
+    None makes all rows one segment, called 0. Numpy's scalars become Python's.
+    """
+    if segments is None:
+        return [0], np.zeros(n_rows, dtype=np.int32)
+    found = distinct_arrow(segments)
+    if found is not None:
+        _refuse_length("segments", len(found[1]), n_rows)
+        _refuse_missing("segments", found[1] < 0)
+        return found
+    ids = _read_vector("segments", segments, n_rows)
+    kind = ids.dtype.kind
+    if kind in "mM" and ids.dtype.name.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
+        ids = ids.astype(f"{kind}8[us]")  # the finest that datetime has
+    if kind in "fmM":
+        _refuse_missing("segments", np.isnan(ids) if kind == "f" else np.isnat(ids))
+    if kind not in "biufmMU":
+        return _number_objects(ids.tolist())
+    if kind in "biu":
+        names, first, codes = distinct_ints(ids)
+    else:
+        names, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        codes = inverse.astype(np.int32)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    return names[order].tolist(), rank[codes]
+
+
+def warn_of_order(names: Sequence[Hashable]) -> None:
+    """Warn when segments that carry a number or a date do not appear in its order.
+
+    The last to appear is taken for the present, which newest-first exports get wrong.
+    """
+    dated = all(not isinstance(name, str) or name[:1].isdigit() for name in names)
+    if not dated or len({type(name) for name in names}) > 1:
+        return
+    try:
+        rising = all(a < b for a, b in pairwise(names))  # type: ignore[operator]
+    except TypeError:
+        return
+    if not rising:
+        warnings.warn(
+            f"segments appear in the order {', '.join(map(str, names[:3]))}, …, {names[-1]}, and "
+            f"the last one, {names[-1]}, is taken for the present; sort the rows by time if it "
+            "is not",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """One weight per row: ones if None, which take no memory; all equal if a single number."""
+    if sample_weight is None:
+        return np.broadcast_to(1.0, n_rows)
+    if not isinstance(sample_weight, str) and as_array(sample_weight).ndim == 0:
+        sample_weight = [sample_weight] * n_rows
+    vector = _read_vector("sample_weight", sample_weight, n_rows)
+    weights = read_column("sample_weight", vector)
+    if is_text(weights):
+        raise InputError("sample_weight holds text; give one number per row")
+    _refuse_missing("sample_weight", np.isnan(weights))
+    if (weights < 0).any():
+        row = int(np.argmax(weights < 0))
+        raise InputError(f"sample_weight, row {row} is {weights[row]}; a weight is 0 or more")
+    if not weights.any():
+        raise InputError("sample_weight is zero for every row; give some row a positive weight")
+    return weights
+
+
+def _read_vector(what: str, values: Any, n_rows: int, *, column_too: bool = False) -> NDArray[Any]:
+    """`values` as (n_rows,); `column_too` lets (n_rows, 1) pass with a warning."""
+    if isinstance(values, str):
+        raise InputError(
+            f"{what} is the text {values!r}, but takes one value per row; if it is a column of the "
+            f"table, pass its values: {what}=table[{values!r}]"
+        )
+    array = as_array(values)
+    if column_too and array.dtype == object and isinstance(values, list | tuple):
+        array = _unnest(array)
+    if column_too and array.ndim == 2 and array.shape[1] == 1:  # noqa: PLR2004
+        message = f"A column-vector {what} was passed when a 1d array was expected"
+        warnings.warn(f"{message}; use {what}.ravel()", DataConversionWarning, stacklevel=3)
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(
+            f"{what} should be a 1d array, got an array of shape {array.shape} instead"
+        )
+    _refuse_length(what, len(array), n_rows)
+    return array
+
+
+def _refuse_length(what: str, length: int, n_rows: int) -> None:
+    if length != n_rows:
+        raise InputError(
+            f"Found input variables with inconsistent numbers of samples: {[n_rows, length]} "
+            f"(rows of X, values of {what}); give one value per row"
+        )
+
+
+def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes] | None:
+    """Classes and codes of an Arrow array of strings; None for anything else."""
+    found = distinct_arrow(y)
+    if found is None or not all(isinstance(name, str) for name in found[0]):
+        return None
+    names, codes = found
+    _refuse_length("y", len(codes), n_rows)
+    _refuse_missing("y", codes < 0)
+    classes, place = np.unique(np.array(names), return_inverse=True)
+    for first in range(0, len(codes), _BLOCK):  # in place: there may be very many
+        block = codes[first : first + _BLOCK]
+        block[:] = place[block]
+    return classes, codes
+
+
+def _unnest(rows: NDArray[Any]) -> NDArray[Any]:
+    """`[[1], [2]]` as an array of two dimensions; anything else as it is."""
+    if not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        return rows
+    try:
+        return np.asarray(rows.tolist())
+    except ValueError:  # rows of different lengths
+        return rows
+
+
+def _read_objects(labels: list[Any]) -> NDArray[Any]:
+    types = set(map(type, labels))
+    if types == {str}:
+        return np.fromiter(labels, dtype=object, count=len(labels))
+    _refuse_missing("y", np.fromiter(map(is_missing, labels), dtype=bool, count=len(labels)))
+    if all(issubclass(type_, str) for type_ in types):
+        return np.fromiter(map(str.__str__, labels), dtype=object, count=len(labels))
+    if all(issubclass(type_, Real | np.bool_) for type_ in types):
+        return np.array(labels)
+    if types & {complex, np.complex64, np.complex128}:
+        raise InputError("Complex data not supported: y holds complex numbers; give class labels")
+    found = sorted(type_.__name__ for type_ in types)
+    raise InputError(
+        f"Unknown label type: y holds {' and '.join(found)}; make all labels ints, all booleans, "
+        "or all strings"
+    )
+
+
+def _refuse_continuous(labels: NDArray[Any]) -> None:
+    if labels.dtype.kind == "f":
+        _refuse_missing("y", np.isnan(labels))
+        if np.isinf(labels).any():
+            row = int(np.argmax(np.isinf(labels)))
+            raise InputError(f"y, row {row} is {labels[row]}: y contains infinity; give it a class")
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+def _refuse_missing(what: str, missing: NDArray[np.bool_]) -> None:
+    if missing.any():
+        raise InputError(
+            f"{what} is missing (NaN or None) in {int(missing.sum())} of {len(missing)} rows, "
+            f"first in row {int(np.argmax(missing))}; fill it in or drop those rows"
+        )
+
+
+def _number_objects(ids: list[Any]) -> tuple[list[Hashable], Codes]:
+    position: dict[Hashable, int] = {}
+    codes = np.empty(len(ids), dtype=np.int32)
+    for row, id_ in enumerate(ids):
+        try:
+            codes[row] = position.setdefault(id_, len(position))
+        except TypeError as error:
+            raise InputError(
+                f"segments, row {row} holds a {type(id_).__name__}, which cannot name a segment "
+                "(it is not hashable); use a number, a string, a date or a tuple of them"
+            ) from error
+    missing = np.fromiter(map(is_missing, position), dtype=bool, count=len(position))
+    _refuse_missing("segments", missing[codes])
+    return [n.item() if isinstance(n, np.generic) else n for n in position], codes

@@ -1,0 +1,179 @@
+"""Labelled rows as the caller gave them, kept so that later batches can join them.
+
+`Rows.read` checks one batch; `first.append(second)` is what reading both batches at once
+would have given: classes are their union, a segment id that both have is one segment, new
+ids follow in order of appearance.
+
+>>> may = Rows.read([[1.0], [2.0]], ["a", "b"], segments=["may", "may"])
+>>> june = Rows.read([[3.0], [4.0]], ["b", "c"], segments=["may", "june"])
+>>> both = may.append(june)
+>>> both.classes.tolist(), both.y.tolist(), both.segments, both.codes.tolist()
+(['a', 'b', 'c'], [0, 1, 1, 2], ['may', 'june'], [0, 0, 0, 1])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.data.codes import read_labels, read_segments, read_weights
+from driftquilt.data.distinct import Codes
+from driftquilt.data.in_place import TableInPlace, stack_in_place
+from driftquilt.data.table import Table, read_table, stack
+from driftquilt.errors import InputError
+
+__all__ = ["Features", "Rows", "read_array"]
+
+Features: TypeAlias = Table | TableInPlace | NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Features (a table, or an array that is not to be encoded), labels, segments, weights."""
+
+    features: Features
+    classes: NDArray[Any]
+    y: Codes
+    segments: list[Hashable]
+    codes: Codes
+    weight: NDArray[np.float64]
+
+    @classmethod
+    def read(
+        cls,
+        X: Any,
+        y: Any,
+        segments: Any = None,
+        sample_weight: Any = None,
+        *,
+        encode: bool = True,
+    ) -> Rows:
+        features = _read_features(X) if encode else read_array(X).copy()
+        n_rows = len(features) if isinstance(features, np.ndarray) else features.n_rows
+        classes, codes = read_labels(y, n_rows)
+        names, segment_codes = read_segments(segments, n_rows)
+        weight = read_weights(sample_weight, n_rows)
+        if sample_weight is not None:
+            weight = weight.copy()
+        return cls(features, classes, codes, names, segment_codes, weight)
+
+    def append(self, later: Rows) -> Rows:
+        """These rows and, after them, the later ones."""
+        classes, here, there = _merge(self.classes, later.classes)
+        names = list(dict.fromkeys([*self.segments, *later.segments]))
+        at = {name: code for code, name in enumerate(names)}
+        place = np.array([at[name] for name in later.segments], dtype=np.int32)
+        return Rows(
+            _append_features(self.features, later.features),
+            classes,
+            np.concatenate([here[self.y], there[later.y]]),
+            names,
+            np.concatenate([self.codes, place[later.codes]]),
+            np.concatenate([self.weight, later.weight]),
+        )
+
+    def weighing(self, weight: NDArray[np.float64]) -> Rows:
+        """The rows of positive weight, as if the others had never been; classes all stay."""
+        used = weight > 0
+        if used.all():
+            return replace(self, weight=weight)
+        codes = self.codes[used]
+        left = codes[np.sort(np.unique(codes, return_index=True)[1])]  # by first appearance
+        place = np.empty(len(self.segments), dtype=np.int32)
+        place[left] = np.arange(len(left))
+        return Rows(
+            _pick(self.features, used),
+            self.classes,
+            self.y[used],
+            [self.segments[code] for code in left],
+            place[codes],
+            weight[used],
+        )
+
+    def declare(self, classes: Any) -> Rows:
+        """The same rows, with classes that none of them need have."""
+        declared, _ = read_labels(classes, len(classes))
+        merged, here, _ = _merge(self.classes, declared)
+        return replace(self, classes=merged, y=here[self.y])
+
+
+def read_array(X: Any) -> NDArray[Any]:
+    """Rows for a learner that takes them as they are: images, token ids, scaled tables."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise InputError(f"X is a sparse {type(X).__name__}; pass the dense X.toarray()")
+    try:
+        array = np.ascontiguousarray(X)
+    except ValueError as error:
+        raise InputError(f"the rows of X differ in shape; make them one array ({error})") from error
+    if array.ndim < 2 or not array.size:  # noqa: PLR2004
+        raise InputError(
+            f"X has shape {array.shape}; with encode=False it is an array with a row axis and at "
+            "least one more, and at least one value"
+        )
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"X holds {array.dtype}; with encode=False only numbers can be used")
+    if array.dtype.kind in "bf":
+        with np.errstate(over="ignore"):  # what float32 cannot hold is refused as infinite
+            array = array.astype(np.float32)
+        if not np.isfinite(array).all():
+            row = int(np.argwhere(~np.isfinite(array))[0][0])
+            raise InputError(
+                f"X, row {row} holds a value that is missing or infinite as float32; with "
+                "encode=False nothing is filled in"
+            )
+    return array
+
+
+def _merge(
+    first: NDArray[Any], second: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]]:
+    """The union of two lists of classes, and where in it those of each stand."""
+    if (first.dtype.kind in "biuf") != (second.dtype.kind in "biuf"):  # numpy would make it text
+        raise InputError(
+            f"the classes {first.tolist()} and {second.tolist()} are numbers and text; make all "
+            "labels numbers or all of them strings"
+        )
+    classes, codes = read_labels(np.concatenate([first, second]), len(first) + len(second))
+    return classes, codes[: len(first)], codes[len(first) :]
+
+
+def _read_features(X: Any) -> Table | TableInPlace:
+    """A table that the caller cannot change: an Arrow table as it is, others copied."""
+    if not nw.dependencies.is_pyarrow_table(X):
+        return read_table(X).copy()
+    from driftquilt.data.arrow import read_in_place  # noqa: PLC0415  pyarrow takes a while
+
+    return read_in_place(X)
+
+
+def _pick(features: Features, rows: NDArray[np.bool_]) -> Features:
+    if isinstance(features, TableInPlace):
+        return features.pick(rows)
+    return features.take(rows) if isinstance(features, Table) else features[rows]
+
+
+def _append_features(first: Features, second: Features) -> Features:
+    if isinstance(first, np.ndarray) != isinstance(second, np.ndarray):
+        raise InputError("the rows so far and the new ones were read with different `encode`")
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return _append_arrays(np.asarray(first), np.asarray(second))
+    if isinstance(first, TableInPlace) and isinstance(second, TableInPlace):
+        stacked = stack_in_place(first, second)
+        if stacked is not None:
+            return stacked
+    return stack(_loaded(first), _loaded(second))
+
+
+def _loaded(table: Table | TableInPlace) -> Table:
+    return table.load() if isinstance(table, TableInPlace) else table
+
+
+def _append_arrays(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    if first.shape[1:] != second.shape[1:]:
+        raise InputError(f"rows so far have shape {first.shape[1:]}, new ones {second.shape[1:]}")
+    return np.concatenate([first, second])

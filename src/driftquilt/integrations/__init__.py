@@ -1,0 +1,1 @@
+"""driftquilt inside of other tools: ONNX, MLflow, river and Ray."""

@@ -1,0 +1,257 @@
+"""The executor on a Ray cluster, and the only door of Ray Core.
+
+Every work is a task, every value that is kept an object in the memory of the node that made it.
+Ray runs a task again when its worker or its node dies, and makes kept values again from the task
+that made them, so makers read files and never rely on what came before. Values that do not fit
+into the cluster's memory lie on its disks meanwhile. Tasks that look at a value go to the node
+that has it, if that has a free worker; what travels is what all works share, once per node, and
+the answers.
+
+Whoever reaches a Ray port without a token can run code there. So token authentication is
+required: a cluster without it is refused, and one that is started here, because none was given,
+has it. Usage statistics and the dashboard are off. Everything that travels between Ray's own
+processes is pickled; that is why they need the token, and why no file or request of a stranger
+may get there.
+
+>>> Ray("ray.example.com:6379")
+Ray(address='ray.example.com:6379')
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from pickle import PicklingError
+from typing import Any, TypeVar
+
+from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
+from driftquilt.quilt.executor import Kept, cannot_travel
+
+try:
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+except ModuleNotFoundError as error:
+    raise MissingExtraError("ray", extra="ray") from error
+
+__all__ = ["Ray", "connect", "get", "ray", "submit"]
+
+A = TypeVar("A")
+S = TypeVar("S")
+T = TypeVar("T")
+V = TypeVar("V")
+
+_TRIES = 5  # of one work, if its worker or node dies each time
+
+
+def connect(address: str | None = None) -> None:
+    """Join the cluster at that address, or at RAY_ADDRESS; with neither, start one here."""
+    if os.environ.get("RAY_AUTH_MODE", "token") != "token":
+        raise _no_token("RAY_AUTH_MODE is set to something else")
+    joined = not ray.is_initialized()
+    if joined:
+        _join(address or os.environ.get("RAY_ADDRESS"))
+    else:
+        _expect_same(address)
+    here = ray.get_runtime_context().get_node_id()
+    if here in _checked:
+        return
+    if {"token"} != _modes():
+        if joined:
+            ray.shutdown()
+        raise _no_token("some of its nodes, or all, were started without it")
+    _checked.add(here)
+
+
+_checked: set[str] = set()  # nodes that drivers were on; no two clusters have one of the same id
+
+
+def _modes() -> set[str | None]:
+    """How the nodes of the cluster were started, each asked itself."""
+    nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+    asked = [
+        _mode.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)).remote()
+        for node in nodes
+    ]
+    return {get(mode) for mode in asked}
+
+
+def _expect_same(address: str | None) -> None:
+    """Refuse another address than that of the cluster which this process has joined."""
+    port = (address or "").rpartition(":")[2]
+    joined = ray.get_runtime_context().gcs_address
+    if port.isdigit() and port != joined.rpartition(":")[2]:
+        raise InputError(
+            f"this process has joined the Ray cluster at {joined}, so it cannot work at {address}; "
+            "call ray.shutdown() first"
+        )
+
+
+def _join(address: str | None) -> None:
+    new: dict[str, Any] = {}
+    if address in (None, "local"):
+        new = {"include_dashboard": False}
+        _expect_token()
+    else:
+        _expect_listener(address)
+    try:
+        ray.init(
+            address=address or "local",
+            namespace="driftquilt",
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            **new,
+        )
+    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+        raise _no_way(address or "this machine", error) from error
+
+
+def _expect_token() -> None:
+    """Make a token for a cluster of this process's own, if there is none.
+
+    Ray itself would leave one in the home folder, and other clusters of the user would have it.
+    """
+    named = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
+    if not named and not (Path.home() / ".ray" / "auth_token").exists():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+def _expect_listener(address: str) -> None:
+    """Refuse an address where nothing listens, for which Ray itself would wait some minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except (OSError, UnicodeError) as error:
+        raise _no_way(address, error) from error
+
+
+def _no_way(address: str, why: object) -> DriftquiltError:
+    return DriftquiltError(
+        f"there is no way to Ray at {address}: {_first(why)}; see that the cluster runs, and that "
+        "RAY_AUTH_TOKEN, or ~/.ray/auth_token, has the token of that cluster; RAY_AUTH_MODE=token "
+        "has to be set before Ray is imported"
+    )
+
+
+def _first(why: object) -> str:
+    """The first line of what Ray says, whose others are for those who work on Ray."""
+    return str(why).strip().partition("\n")[0]
+
+
+def _no_token(why: str) -> InputError:
+    return InputError(
+        f"this Ray cluster has no token authentication ({why}), so whoever reaches it can run "
+        "code on it; start its nodes, and this process, with RAY_AUTH_MODE=token and one token"
+    )
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Works as tasks of the cluster at `address`; None is RAY_ADDRESS, or one started here.
+
+    When no more is asked for, the few works that were handed out come to their end unheard: a
+    task that Ray is asked to cancel while it ends can take the whole driver down (Ray 2.60).
+    """
+
+    address: str | None = None
+
+    @property
+    def n_workers(self) -> int:
+        connect(self.address)
+        resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        return max(int(resources.get("CPU", 1)), 1)
+
+    def run(
+        self, work: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
+    ) -> Iterator[tuple[int, T]]:
+        at_once = 2 * self.n_workers
+        common, waiting = _put((work, shared)), enumerate(items)
+        running: dict[Any, int] = {}
+        while True:
+            for number, item in islice(waiting, at_once - len(running)):
+                running[submit(_listed, common, item)] = number
+            if not running:
+                return
+            for ref in ray.wait(list(running), num_returns=1)[0]:
+                number = running.pop(ref)
+                yield from ((number, piece) for piece in get(ref))
+
+    def keep(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Kept:
+        connect(self.address)
+        common = _put((make, shared))
+        return _KeptThere([submit(_made, common, item) for item in items])
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptThere:
+    """Values in the memory, or on the disks, of the cluster."""
+
+    values: Sequence[Any]
+
+    def ask(self, work: Callable[[S, Any], T], shared: S) -> list[T]:
+        common = _put((work, shared))
+        answers = [submit(_asked, common, value) for value in self.values]
+        return [get(answer) for answer in answers]
+
+
+@ray.remote(num_cpus=0)
+def _mode() -> str | None:
+    """How the node was started."""
+    return os.environ.get("RAY_AUTH_MODE")
+
+
+@ray.remote(max_retries=_TRIES, num_cpus=1)
+def _listed(common: tuple[Callable[[Any, Any], Iterable[Any]], Any], item: Any) -> list[Any]:
+    work, shared = common
+    return list(work(shared, item))
+
+
+@ray.remote(max_retries=_TRIES, num_cpus=1, scheduling_strategy="SPREAD")
+def _made(common: tuple[Callable[[Any, Any], Any], Any], item: Any) -> Any:
+    make, shared = common
+    return make(shared, item)
+
+
+@ray.remote(max_retries=_TRIES, num_cpus=1)
+def _asked(common: tuple[Callable[[Any, Any], Any], Any], value: Any) -> Any:
+    work, shared = common
+    return work(shared, value)
+
+
+def _put(value: Any) -> Any:
+    try:
+        return ray.put(value)
+    except (TypeError, ValueError, RuntimeError, PicklingError) as error:
+        raise cannot_travel(_first(error)) from error
+
+
+def submit(task: Any, *arguments: Any) -> Any:
+    """Begin a task or an actor; InputError if an argument cannot travel."""
+    try:
+        return task.remote(*arguments)
+    except (TypeError, ValueError, RuntimeError, PicklingError) as error:
+        raise cannot_travel(_first(error)) from error
+
+
+def get(ref: Any) -> Any:
+    """What a task gave; an exception of the work as it was raised there."""
+    try:
+        return ray.get(ref)
+    except RayError as error:
+        cause: BaseException = error
+        while isinstance(cause, RayTaskError):  # of a kept value that could not be made
+            cause = cause.cause
+        if isinstance(cause, RayError):
+            raise DriftquiltError(
+                f"the cluster gave up on a work: {_first(cause)}; see that its machines have "
+                "memory, and the versions of driftquilt and Python that this one has"
+            ) from error
+        raise cause from error

@@ -1,0 +1,199 @@
+"""Many streams on one cluster, each an actor that comes back from its store.
+
+An actor holds one `QuiltStream`, whose rows are in a folder that every node sees. When its
+process or its node dies, Ray starts it anew, somewhere, and it goes on from the store; a call
+that was under way is made again. Every call that learns has an id, which is stored together with
+each of its rows, so those that were stored before the crash are not learned twice. A store has one
+process at a time: a lock on its folder sees to it where the file system has locks.
+
+    from driftquilt.integrations.ray.streams import Streams
+
+    with Streams("/shared/streams") as streams:
+        shop = streams.open("shop-12", QuiltClassifier(random_state=0))
+        shop.learn_many(rows, labels)
+        shop.predict_many(rows)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from uuid import uuid4
+
+from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.integrations.ray.executor import connect, get, ray, submit
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.store.disk import DiskStore
+from driftquilt.stream.events import Event
+from driftquilt.stream.rows import Label, iter_rows, read_labels
+from driftquilt.stream.runner import QuiltStream
+
+__all__ = ["StreamThere", "Streams"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_SHARE_OF_CORE = 0.01  # a stream is idle most of the time, so many share a core
+_TRIES = 20  # of a call whose actor dies each time
+_CALL = "call"  # in the state of the store: id of the last call, and its rows that are stored
+
+
+class Streams:
+    """Streams in the folders of one folder, by name; closing it ends their actors."""
+
+    def __init__(self, folder: str | os.PathLike[str], address: str | None = None) -> None:
+        connect(address)
+        self._folder = Path(folder).absolute()
+        self._open: dict[str, StreamThere] = {}
+
+    def open(
+        self,
+        name: str,
+        estimator: QuiltClassifier | None = None,
+        detector: Any = "adwin",
+        **settings: Any,
+    ) -> StreamThere:
+        """The stream of that name, begun with these settings unless it is in the folder already.
+
+        `settings` are those of `QuiltStream`, without its store. The estimator trains on one core
+        of the node.
+        """
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} is no name of a stream; it takes up to 63 letters, digits, '_', '.' "
+                "and '-', the first a letter or a digit"
+            )
+        if "store" in settings:
+            raise InputError("the store of a stream is its folder here; leave `store` out")
+        known = self._open.get(name)
+        if known is None or known.closed:
+            trained = QuiltClassifier() if estimator is None else estimator
+            QuiltStream(trained, detector, **settings).close()  # refuses here what it would there
+            begun = {"estimator": trained, "detector": detector, **settings}
+            actor = submit(_StreamActor, str(self._folder / name), begun)
+            known = self._open[name] = StreamThere(name, actor)
+        return known
+
+    def close(self) -> None:
+        """Let every stream end in order; all go on when they are opened again."""
+        failures = list[DriftquiltError]()
+        while self._open:
+            try:
+                self._open.popitem()[1].close()
+            except DriftquiltError as error:  # the others are to end all the same
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(DriftquiltError) if error else nullcontext():  # which would hide it
+            self.close()
+
+
+class Standing(NamedTuple):
+    """Where a stream is."""
+
+    n_rows: int
+    accuracy: float
+    events: list[Event]
+
+
+class StreamThere:
+    """A stream on the cluster; calls are obeyed one after the other, whoever makes them."""
+
+    def __init__(self, name: str, actor: Any) -> None:
+        self.name = name
+        self.closed = False
+        self._actor = actor
+
+    def predict_many(self, X: Any) -> list[Label | None]:
+        """The most probable label of each row of a table or list."""
+        return list(self._ask("predict_many", list(iter_rows(X))))
+
+    def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:
+        """Learn rows in order, each once whatever dies; they are safe when this returns."""
+        rows, labels = list(iter_rows(X)), read_labels(y)
+        return list(self._ask("learn_many", uuid4().hex, rows, labels))
+
+    def standing(self) -> Standing:
+        """Rows learned, accuracy of all of them, and everything that happened."""
+        return Standing(*self._ask("standing"))
+
+    def close(self) -> None:
+        """End the actor; the rows stay."""
+        if self.closed:
+            return
+        try:
+            self._ask("close")
+        finally:
+            self.closed = True
+            ray.kill(self._actor)
+
+    def _ask(self, what: str, *arguments: Any) -> Any:
+        if self.closed:
+            raise InputError(f"the stream {self.name!r} was closed; open it again")
+        return get(submit(getattr(self._actor, what), *arguments))
+
+
+@ray.remote(max_restarts=-1, max_task_retries=_TRIES, num_cpus=_SHARE_OF_CORE)
+class _StreamActor:
+    """What runs there; `begun` are the arguments that a stream begins with."""
+
+    def __init__(self, folder: str, begun: dict[str, Any]) -> None:
+        self._opened: QuiltStream | DriftquiltError
+        try:
+            self._opened = _open(folder, begun)
+        except DriftquiltError as error:  # Ray would tell of an actor that died
+            self._opened = error
+
+    @property
+    def _stream(self) -> QuiltStream:
+        if isinstance(self._opened, DriftquiltError):
+            raise self._opened
+        return self._opened
+
+    def predict_many(self, rows: list[Any]) -> list[Label | None]:
+        return self._stream.predict_many(rows)
+
+    def learn_many(self, call: str, rows: list[Any], labels: list[Any]) -> list[Event]:
+        stream = self._stream
+        last, n_stored = stream._engine.store.state.get(_CALL, ["", 0])
+        done = n_stored if last == call else 0
+        notes = [{_CALL: [call, number]} for number in range(done + 1, len(rows) + 1)]
+        events = stream.learn_many(rows[done:], labels[done:], notes=notes)
+        stream.flush()
+        return events
+
+    def standing(self) -> tuple[int, float, list[Event]]:
+        stream = self._stream
+        return stream.n_rows, stream.accuracy, list(stream.events)
+
+    def close(self) -> None:
+        if isinstance(self._opened, QuiltStream):
+            self._opened.close()
+
+
+def _open(folder: str, begun: dict[str, Any]) -> QuiltStream:
+    store = DiskStore(folder)
+    known = "stream" in store.state
+    store.close()
+    here: dict[str, Any] = {"n_jobs": 1, "engine": "local"}
+    if not known:
+        begun["estimator"].set_params(**here)
+        return QuiltStream(**begun, store=folder)
+    detector, learner = begun["detector"], begun["estimator"].learner
+    own = None if isinstance(detector, str | dict) else detector
+    stream = QuiltStream.open(folder, learner=learner, detector=own)
+    stream._engine.setup.estimator.set_params(**here)
+    return stream

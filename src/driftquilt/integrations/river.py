@@ -1,0 +1,165 @@
+"""Quilt as a river classifier: in pipelines, in river's evaluation, beside river's own models.
+
+`RiverQuilt` is a `QuiltStream` that keeps its rows in memory and trains while `learn_one` waits,
+so the same rows and seed give the same answers. What it has done is told by `stream`: events,
+models, explanations. Before the first row it has no answer; from then on it answers, also while
+rows for a training are gathered.
+
+- Rows may gain and lose features, in any order, and be empty or all new, as the words of a text
+  are; a feature is numbers or text, or missing.
+- Labels are all booleans, all whole numbers or all text, of as many classes as come.
+- `learn_many` is `learn_one` for each row; `predict_many` answers with the caller's kind of table.
+- `clone` begins anew. river and `copy.deepcopy` copy models by way of pickle's protocol, so a
+  copy goes on as its original would; a detector of your own that cannot tell its state begins
+  anew in it. To keep a stream on disk take `QuiltStream(store=folder)`: nothing is pickled there.
+
+>>> from river import metrics, preprocessing
+>>> from river.datasets import synth
+>>> from river.evaluate import progressive_val_score
+>>> stream = synth.ConceptDriftStream(
+...     synth.SEA(variant=0, seed=0), synth.SEA(variant=3, seed=1), position=500, width=9, seed=0
+... )
+>>> model = preprocessing.StandardScaler() | RiverQuilt(seed=0)
+>>> accuracy = progressive_val_score(stream.take(1000), model, metrics.Accuracy())
+>>> accuracy.get() > 0.9
+True
+
+Paper: Algorithm 2.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from river import base
+from river.utils.dataframe import into_frame, to_native_frame, to_native_series
+
+from driftquilt.detectors.named import DETECTORS
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.store.memory import MemoryStore
+from driftquilt.stream.rows import Label, iter_rows
+from driftquilt.stream.runner import QuiltStream
+
+__all__ = ["RiverQuilt"]
+
+
+class _CopiedStore(MemoryStore):
+    """A store in memory that can be copied, as river copies models."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name != "_lock"}
+        state["_pieces"] = [piece._replace(data=bytes(piece.data)) for piece in self._pieces]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**vars(MemoryStore()), **state})  # with a lock of its own
+
+
+class _SparseStream(QuiltStream):
+    """A stream of rows that name only what they hold, such as the words of a text."""
+
+    _takes_strangers = True
+
+
+def _in_order(x: Any) -> Any:
+    """The row in the order of its names, so that how it was written plays no part."""
+    return {name: x[name] for name in sorted(x, key=str)} if isinstance(x, Mapping) else x
+
+
+def _to_one(probabilities: Mapping[Label, float]) -> dict[Label, float]:
+    """The same shares in double precision, with the sum 1."""
+    total = sum(probabilities.values())
+    return {label: share / total for label, share in probabilities.items()}
+
+
+class RiverQuilt(base.MiniBatchClassifier):
+    """A classifier that finds drifts and trains anew on the past that still holds.
+
+    Parameters
+    ----------
+    detector
+        What tells a drift: a name such as "adwin", its settings as a dictionary, or a detector,
+        such as one of `river.drift`.
+    n_wait
+        Rows of a new segment to gather before a model is trained for it.
+    refresh
+        Train again when the segment has grown by this factor; None: only once.
+    max_segments
+        Past segments to keep at most, of up to 20,000 rows each; the least used go first.
+    hidden_units
+        Of the nets that are trained.
+    seed
+        Makes everything repeatable, bit for bit on one machine.
+
+    """
+
+    def __init__(
+        self,
+        detector: Any = "adwin",
+        n_wait: int = 100,
+        refresh: float | None = 2.0,
+        max_segments: int = 200,
+        hidden_units: int = 256,
+        seed: int | None = None,
+    ) -> None:
+        self.detector = detector
+        self.n_wait = n_wait
+        self.refresh = refresh
+        self.max_segments = max_segments
+        self.hidden_units = hidden_units
+        self.seed = seed
+        self._stream = _SparseStream(
+            QuiltClassifier(hidden_units=hidden_units, random_state=seed),
+            copy.deepcopy(detector),  # the parameter stays as it was given, for clones
+            n_wait,
+            store=_CopiedStore(),
+            wait=True,
+            refresh=refresh,
+            max_segments=max_segments,
+        )
+
+    @property
+    def stream(self) -> QuiltStream:
+        """The stream underneath: its events, models and rows."""
+        return self._stream
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        self._stream.learn_one(_in_order(x), y)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        self._stream.learn_many([_in_order(x) for x in iter_rows(X)], y)
+
+    def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Label, float]:
+        return _to_one(self._stream.predict_proba_one(x))
+
+    def predict_one(self, x: dict[Any, Any], **_: Any) -> Label | None:
+        return self._stream.predict_one(x)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        answers = [self.predict_proba_one(x) for x in iter_rows(X)]
+        columns = {label: [answer[label] for answer in answers] for label in self._stream.classes}
+        return to_native_frame(columns, like=into_frame(X))
+
+    def predict_many(self, X: Any) -> Any:
+        return to_native_series(self._stream.predict_many(X), name=None, like=into_frame(X))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in vars(self).items() if name != "_stream"}
+        return {**kept, "_store": self._stream.store}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        store = state.pop("_store")
+        vars(self).update(state)
+        known = store.state["stream"]["detector"]["kind"] in DETECTORS
+        detector = None if known else copy.deepcopy(self.detector)
+        self._stream = _SparseStream.open(store, detector=detector)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"n_wait": 50, "refresh": None, "hidden_units": 64, "seed": None}

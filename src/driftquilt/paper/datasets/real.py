@@ -1,0 +1,258 @@
+"""The five real streams of the paper: found on this machine or fetched, and always checked.
+
+A stream is looked for as `<name>.parquet` in the folder that DRIFTQUILT_DATA names, then in the
+cache (DRIFTQUILT_CACHE, else driftquilt in XDG_CACHE_HOME, else ~/.cache/driftquilt). If it is
+in neither, the arrays that the authors of the paper published with their code are fetched, and
+kept in the cache. Wherever the rows come from, their SHA-256 has to be the one on record.
+
+A file has one column per feature, `label` and `segment`; nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.errors import InputError
+from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.fetch import fetch
+from driftquilt.paper.datasets.tables import (
+    read_numbers,
+    read_table,
+    require_columns,
+    write_parquet,
+)
+from driftquilt.paper.datasets.usenet_words import USENET1, USENET2
+
+__all__ = ["REAL", "SOURCE", "RealStream", "cache_folder", "find_file", "load_real", "read_file"]
+
+#: The authors' repository, at the commit that brought the nine streams.
+SOURCE = (
+    "https://raw.githubusercontent.com/minsu716-kim/Quilt/"
+    "0702555670a5593a58262d17f9a68a30ffa64304/dataset"
+)
+
+
+@dataclass(frozen=True)
+class RealStream:
+    """What is known of a real stream without its rows; all its segments are of one size."""
+
+    name: str
+    folder: str  # in the authors' repository
+    n_segments: int
+    segment_size: int
+    feature_names: tuple[str, ...]
+    class_names: tuple[str, ...]
+    citation: str
+    sha256: str
+    current_share: float = 0.1
+    is_sudden: bool = False  # whether each segment begins a new concept
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}.parquet"
+
+    def stream(self, features: NDArray[np.float64], labels: NDArray[np.int64]) -> Stream:
+        """The rows as a stream, unchecked."""
+        size = self.segment_size
+        starts = tuple(range(size, size * self.n_segments, size))
+        return Stream(
+            self.name,
+            features,
+            labels,
+            np.repeat(np.arange(self.n_segments, dtype=np.int64), size),
+            self.citation,
+            current_share=self.current_share,
+            feature_names=self.feature_names,
+            class_names=self.class_names,
+            drift_points=starts if self.is_sudden else None,
+            sha256=self.sha256,
+        )
+
+
+_USENET = (
+    "Katakis, Tsoumakas, Vlahavas: An ensemble of classifiers for coping with recurring contexts "
+    "in data streams, ECAI 2008"
+)
+_INTEREST = ("not interesting", "interesting")
+
+REAL = {
+    stream.name: stream
+    for stream in (
+        RealStream(
+            "electricity",
+            "Electricity",
+            n_segments=10,
+            segment_size=4320,
+            feature_names=("day", "period", "nswdemand", "vicprice", "vicdemand", "transfer"),
+            class_names=("up", "down"),
+            citation="Harries: SPLICE-2 comparative evaluation: Electricity pricing, University of "
+            "New South Wales, 1999",
+            sha256="a3cc2bb8892ecaf75361d90c31da3ea31558878465aaba97e7f3717eb54676e7",
+        ),
+        RealStream(
+            "weather",
+            "Weather",
+            n_segments=10,
+            segment_size=1800,
+            feature_names=(
+                "temperature",
+                "dew_point",
+                "sea_level_pressure",
+                "visibility",
+                "average_wind_speed",
+                "maximum_sustained_wind_speed",
+                "maximum_temperature",
+                "minimum_temperature",
+            ),
+            class_names=("no rain", "rain"),
+            citation="Elwell, Polikar: Incremental learning of concept drift in nonstationary "
+            "environments, IEEE Transactions on Neural Networks 22(10), 2011",
+            sha256="49b46af98dd4a70f3d5a05b39ff6c254373d1ef7cd4b5d036694756976aa9914",
+        ),
+        RealStream(
+            "spam",
+            "Spam",
+            n_segments=9,
+            segment_size=1036,
+            feature_names=tuple(f"x{j}" for j in range(499)),
+            class_names=("spam", "legitimate"),
+            citation="Katakis, Tsoumakas, Vlahavas: Tracking recurring contexts using ensemble "
+            "classifiers: an application to email filtering, Knowledge and Information Systems "
+            "22(3), 2010",
+            sha256="bf3226ffc4d77e543badbcf0b36209b71eda39a687561f087fe4beb7504f8a8b",
+            current_share=0.2,
+        ),
+        RealStream(
+            "usenet1",
+            "Usenet1",
+            n_segments=5,
+            segment_size=300,
+            feature_names=USENET1,
+            class_names=_INTEREST,
+            citation=_USENET,
+            sha256="baa6bc21c41eaa822a92ed1e10602c7f19784b2a068e03c7f00824574857d9e1",
+            current_share=0.2,
+            is_sudden=True,
+        ),
+        RealStream(
+            "usenet2",
+            "Usenet2",
+            n_segments=5,
+            segment_size=300,
+            feature_names=USENET2,
+            class_names=_INTEREST,
+            citation=_USENET,
+            sha256="33f666498a4a26c85dd13cf3be8008f9b3c36d7f59cc67580669bb5061f1acc2",
+            current_share=0.2,
+            is_sudden=True,
+        ),
+    )
+}
+
+
+def load_real(real: RealStream, *, source: str | None = None) -> Stream:
+    """The whole stream in its published order; `source` is an address in place of `SOURCE`."""
+    path = find_file(real)
+    if path is not None:
+        return read_file(real, path)
+    return _fetch_stream(real, source or SOURCE)
+
+
+def find_file(real: RealStream) -> Path | None:
+    """Where the stream lies on this machine, sound or not; None if nowhere."""
+    folders = [folder for folder in (_data_folder(), cache_folder()) if folder is not None]
+    paths = (folder / real.file_name for folder in folders)
+    return next((path for path in paths if path.exists()), None)
+
+
+def cache_folder() -> Path:
+    """Where fetched streams are kept; it need not exist."""
+    if folder := os.environ.get("DRIFTQUILT_CACHE"):
+        return Path(folder).expanduser()
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    return (Path(xdg).expanduser() if xdg else Path.home() / ".cache") / "driftquilt"
+
+
+def read_file(real: RealStream, path: Path) -> Stream:
+    """The stream in a Parquet file; InputError if the file is damaged or holds other rows."""
+    try:
+        table = read_table(path)
+        require_columns(path, table, [*real.feature_names, "label", "segment"])
+        features = read_numbers(path, table, real.feature_names)
+        codes = _as_codes(read_numbers(path, table, ["label", "segment"]))
+        stream = replace(real.stream(features, codes[:, 0]), segments=codes[:, 1])
+        stream.verify()
+    except InputError as error:
+        raise InputError(
+            f"{path} is not the {real.name} stream of the paper: {error}; delete it, and the "
+            "next load fetches it anew, or put the right file in its place"
+        ) from error
+    return stream
+
+
+def _data_folder() -> Path | None:
+    named = os.environ.get("DRIFTQUILT_DATA")
+    if not named:
+        return None
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        raise InputError(f"DRIFTQUILT_DATA is {named!r}, which is no folder; correct or unset it")
+    return folder
+
+
+def _fetch_stream(real: RealStream, source: str) -> Stream:
+    path = cache_folder() / real.file_name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = _fetch_rows(real, f"{source}/{real.folder}")
+        columns = dict(zip(real.feature_names, stream.features.T, strict=True))
+        write_parquet(path, columns | {"label": stream.labels, "segment": stream.segments})
+    except OSError as error:
+        raise InputError(
+            f"{real.name} cannot be kept in {path.parent}: {error}; name a folder that can be "
+            "written to in the environment variable DRIFTQUILT_CACHE"
+        ) from error
+    except InputError as error:
+        raise InputError(
+            f"{real.name} could not be fetched: {error}; try again later, or put "
+            f"{real.file_name} into {path.parent} or into a folder that the environment variable "
+            "DRIFTQUILT_DATA names"
+        ) from error
+    return stream
+
+
+def _fetch_rows(real: RealStream, source: str) -> Stream:
+    features = _fetch_array(f"{source}/data.npy")
+    labels = _fetch_array(f"{source}/label.npy")
+    n_rows, n_features = real.n_segments * real.segment_size, len(real.feature_names)
+    if features.shape != (n_rows, n_features) or labels.size != n_rows:
+        raise InputError(
+            f"{source} gave arrays of the shapes {features.shape} and {labels.shape} in place of "
+            f"{(n_rows, n_features)} and {(n_rows,)}"
+        )
+    stream = real.stream(features.astype(np.float64, order="C"), _as_codes(labels.ravel()))
+    stream.verify()
+    return stream
+
+
+def _as_codes(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    with np.errstate(invalid="ignore"):  # what does not fit is found by the checksum
+        return numbers.astype(np.int64)
+
+
+def _fetch_array(url: str) -> NDArray[Any]:
+    file = io.BytesIO(fetch(url))
+    try:
+        array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError, MemoryError) as error:
+        raise InputError(f"{url} is not an array of numbers: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{url} holds {array.dtype}, not numbers")
+    return array

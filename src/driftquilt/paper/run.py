@@ -1,0 +1,222 @@
+"""Run a plan on all cores or a cluster, and go on where an earlier run stopped.
+
+Every cell is a task of its own, but for methods that start from their model of the segment
+before: all segments of one seed are then one task. Workers have BLAS on one thread; the caller
+alone writes the results, a task at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, lru_cache, partial, reduce
+from itertools import groupby
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from sklearn.metrics import f1_score
+
+from driftquilt.core.segment import Segment, count_classes
+from driftquilt.core.training import Time
+from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.paper.baselines.best_segments import BestSegmentsModel
+from driftquilt.paper.baselines.trees import ARF, HAT, OnlineModel
+from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.plan import Plan
+from driftquilt.paper.protocol import Evaluation, Protocol, evaluations
+from driftquilt.paper.results import Cell, Result, ResultFile
+from driftquilt.quilt.base import Average, Fitted, Method, look_at_clock
+from driftquilt.quilt.executor import Executor, Processes, Threads, one_blas_thread
+from driftquilt.quilt.method import Quilt, QuiltModel
+
+__all__ = ["Task", "effort", "run_plan", "run_task", "split_tasks"]
+
+Task: TypeAlias = tuple[Cell, ...]
+_Shape: TypeAlias = tuple[tuple[str, ...], int]
+
+_FEW = 40
+_rehearsed: set[tuple[str, bool]] = set()
+
+
+def run_plan(
+    plan: Plan, out: Path, *, jobs: int = 1, executor: Executor | None = None
+) -> Generator[list[Result], None, None]:
+    """Run what is missing in `out/results.jsonl`; yield the new results, task by task.
+
+    It takes so many processes, or the executor. A file that cannot be added to is refused at
+    once, before the first task.
+    """
+    names = {cell.dataset for cell in plan.cells}
+    data = {dataset: _checksum(plan.stream(dataset)) for dataset in names}
+    file = ResultFile(out / "results.jsonl", plan.protocol, data)
+    return _run_missing(plan, file, jobs, executor)
+
+
+def _run_missing(
+    plan: Plan, file: ResultFile, jobs: int, executor: Executor | None
+) -> Generator[list[Result], None, None]:
+    with file:
+        done = {result.cell for result in file.results}
+        tasks = split_tasks(plan, done)
+        if executor is None:
+            executor = Threads(1) if min(jobs, len(tasks)) <= 1 else Processes(jobs)
+        for _, results in executor.run(_run, replace(plan, cells=()), tasks):
+            new = [result for result in results if result.cell not in done]
+            file.add(new)
+            yield new
+
+
+def split_tasks(plan: Plan, done: set[Cell]) -> list[Task]:
+    """What is left to do; longest first, so that no core idles at the end."""
+    tasks: list[Task] = []
+    lanes = sorted(plan.cells, key=lambda cell: (cell.dataset, cell.method, cell.seed))
+    for (_, method, _), cells in groupby(lanes, key=lambda cell: (cell[0], cell[1], cell[3])):
+        lane = sorted(cells, key=lambda cell: cell.segment)
+        parts = [tuple(lane)] if method in plan.chained else [(cell,) for cell in lane]
+        tasks += [part for part in parts if not done.issuperset(part)]
+    return sorted(tasks, key=partial(effort, plan), reverse=True)
+
+
+def effort(plan: Plan, task: Task) -> int:
+    """About how long a task takes: rows that are trained on, once per subset of Best Segments."""
+    n_rows = len(plan.stream(task[0].dataset).labels)
+    weights = [2**cell.segment if cell.method == "best_segments" else 1 for cell in task]
+    return n_rows * sum((cell.segment + 1) * w for cell, w in zip(task, weights, strict=True))
+
+
+def _run(plan: Plan, task: Task) -> Iterator[list[Result]]:
+    yield run_task(plan, task)
+
+
+def run_task(plan: Plan, task: Task) -> list[Result]:
+    """All cells of a task, in order of segments."""
+    results, before = list[Result](), None
+    shape: _Shape | None = None
+    for cell in task:
+        try:
+            evaluation = _evaluations(plan.stream(cell.dataset), plan.protocol)[cell.segment]
+            before_it, shape = shape, _shape(evaluation)
+            method = _go_on(plan.make(cell), before, resized=shape != before_it)
+            _rehearse(plan, cell, evaluation)
+            with one_blas_thread():
+                result, before = run_cell(plan, cell, method, evaluation)
+        except DriftquiltError as error:
+            raise InputError(f"{_say(cell)}: {error}") from error
+        except Exception as error:
+            error.add_note(f"in {_say(cell)}")
+            raise
+        if isinstance(before, OnlineModel) and results:
+            result = _with_time_of(results[-1], result)
+        results.append(result)
+    return results
+
+
+def _shape(evaluation: Evaluation) -> _Shape:
+    """The inputs and the outputs that a net for these rows has."""
+    return evaluation.columns, count_classes(evaluation.history, evaluation.current)
+
+
+def _go_on(method: Method, before: Fitted | None, *, resized: bool) -> Method:
+    """The method, told of its model of the segment before; a net cannot go on in another shape."""
+    if isinstance(method, Quilt) and isinstance(before, QuiltModel) and not resized:
+        return replace(method, previous=before.models)
+    if isinstance(method, HAT | ARF) and isinstance(before, OnlineModel):
+        return replace(method, previous=before)
+    return method
+
+
+def _with_time_of(before: Result, result: Result) -> Result:
+    """A result that took what went before it, too: its model would have had to learn that."""
+    times = ("seconds", "cpu_seconds", "training_seconds", "training_cpu_seconds")
+    return replace(result, **{n: getattr(before, n) + getattr(result, n) for n in times})
+
+
+def _rehearse(plan: Plan, cell: Cell, evaluation: Evaluation) -> None:
+    """Let a method load and compile, on a few rows, what it needs when first used; untimed."""
+    kind = (cell.method, bool(evaluation.history))
+    if kind in _rehearsed:
+        return
+    _rehearsed.add(kind)
+    history = [segment.take(slice(_FEW)) for segment in evaluation.history[-1:]]
+    with suppress(Exception):
+        plan.make(cell).adapt(history, evaluation.current.take(slice(_FEW)))
+
+
+def _say(cell: Cell) -> str:
+    return f"{cell.method} on {cell.dataset}, segment {cell.segment}, seed {cell.seed}"
+
+
+def run_cell(
+    plan: Plan, cell: Cell, method: Method, evaluation: Evaluation
+) -> tuple[Result, Fitted]:
+    """Adapt, time it, and ask the test rows."""
+    started = look_at_clock()
+    model = method.adapt(evaluation.history, evaluation.current)
+    whole = look_at_clock().since(started)
+    trainings = model.trainings if isinstance(model, Average) else ()
+    times = [epoch.time for training in trainings for epoch in training]
+    training = reduce(Time.plus, times) if trainings else whole
+    stream = plan.stream(cell.dataset)
+    accuracy, f1 = _score(model, evaluation.test, len(stream.class_names))
+    result = Result(
+        *cell,
+        data=_checksum(stream),
+        protocol=plan.protocol,
+        accuracy=accuracy,
+        f1=f1,
+        seconds=whole.wall,
+        cpu_seconds=whole.cpu,
+        training_seconds=training.wall,
+        training_cpu_seconds=training.cpu,
+        epochs=sum(map(len, trainings)) if trainings else None,
+        usage=_usage(model, evaluation),
+        selected=_selected(model),
+        equals=_equals(model),
+    )
+    return result, model
+
+
+@cache
+def _checksum(stream: Stream) -> str:
+    return stream.checksum()[:12]
+
+
+@lru_cache(maxsize=2)
+def _evaluations(stream: Stream, protocol: Protocol) -> list[Evaluation]:
+    return list(evaluations(stream, protocol))
+
+
+def _score(model: Fitted, test: Segment, n_classes: int) -> tuple[float, float]:
+    """Accuracy, and F1 of class 1; with more than two classes its mean weighted by rows."""
+    predicted = model.predict_proba(test.X).argmax(axis=1)
+    kind = "binary" if n_classes == 2 else "weighted"  # noqa: PLR2004
+    f1 = f1_score(test.y, predicted, average=kind, zero_division=0.0)
+    return float(np.mean(predicted == test.y)), float(f1)
+
+
+def _usage(model: Fitted, evaluation: Evaluation) -> float | None:
+    """Share of the rows at hand that an epoch trained on, averaged over epochs."""
+    if not isinstance(model, QuiltModel):
+        return None
+    sizes = np.array([len(segment) for segment in evaluation.history], dtype=np.int64)
+    epochs = [epoch for training in model.trainings for epoch in training]
+    shares = [e.n_rows / (e.n_rows + sizes[~e.selected].sum()) for e in epochs]
+    return float(np.mean(shares))
+
+
+def _equals(model: Fitted) -> list[list[int]] | None:
+    if not isinstance(model, BestSegmentsModel):
+        return None
+    return [[int(str(name)) for name in subset] for subset in model.equals]
+
+
+def _selected(model: Fitted) -> list[int] | None:
+    """The past segments trained on, of any model that tells them in `selected`."""
+    if isinstance(model, QuiltModel):
+        return [int(str(name)) for name in model.selection.ever_used()]
+    if isinstance(model, BestSegmentsModel):
+        return [int(str(name)) for name in model.gold]
+    names = getattr(model, "selected", None)
+    return None if names is None else [int(str(name)) for name in names]

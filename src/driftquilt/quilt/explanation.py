@@ -1,0 +1,298 @@
+"""What became of every past segment, and why: for the person who approves the retraining.
+
+A `Selection` holds the epochs of the winning trial of each fold as arrays, and answers per
+segment: the share of the epochs that made the model in which it was used, kept or not (used in
+`KEPT_FROM` of them or more), and its disparity and gain: medians over these epochs, which is what
+tables and sentences show, and at the first, the best (lowest validation loss) and the last epoch.
+Values first; `repr`, the HTML for notebooks and `explain` only put them into words.
+
+Paper: "Data Segment Selection Analysis" (there: selected at least once in the whole training,
+`ever_used`), "Case Study" (the curves).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from driftquilt.core.segment import History, Segment
+from driftquilt.core.selection import Rule
+from driftquilt.errors import InputError, ModelFileError
+from driftquilt.quilt.curves import (
+    EpochShares,
+    FoldCurves,
+    ScoreAt,
+    epoch_shares,
+    mean_bound,
+    score_at,
+)
+from driftquilt.search.base import Trial
+from driftquilt.text import counted
+
+if TYPE_CHECKING:
+    from driftquilt.report.drawing import Drawing
+
+__all__ = [
+    "HALF",
+    "KEPT_FROM",
+    "FoldCurves",
+    "ScoreAt",
+    "SegmentUse",
+    "Selection",
+    "explain_folds",
+    "percent",
+]
+
+#: Share of epochs from which on a segment counts as kept; below it is a passing thing.
+KEPT_FROM = 0.05
+#: Past it a segment counts as much used.
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class SegmentUse:
+    """One past segment: how much of it was used, and its scores.
+
+    `share` is that of the epochs that made the model; `too_far` and `away` are the shares of them
+    in which it failed the test of disparity, of gain.
+    """
+
+    name: Hashable
+    n_rows: int
+    share: float
+    disparity: ScoreAt
+    gain: ScoreAt
+    too_far: float
+    away: float
+    reason: str = field(repr=False)
+    figures: str = field(repr=False)
+
+    @property
+    def kept(self) -> bool:
+        """Whether it was used in more than a passing share of epochs."""
+        return self.share >= KEPT_FROM
+
+    @property
+    def why(self) -> str:
+        """The reason, with the figures behind it."""
+        return f"{self.reason} ({self.figures})"
+
+    @property
+    def word(self) -> str:
+        """The decision in a word or three."""
+        if self.kept:
+            return "kept" if self.share > HALF else "kept in part"
+        return "hardly used" if self.share else "dropped"
+
+    @property
+    def fate(self) -> str:
+        """The same, and which test a dropped segment failed most."""
+        if self.share:
+            return self.word
+        return "dropped: too far" if self.too_far >= self.away else "dropped: points away"
+
+    def sentence(self) -> str:
+        """The decision in words."""
+        share = f" (used in {percent(self.share)} of epochs)" if self.share else ""
+        return f"{self.name} was {self.word}{share}: {self.why}."
+
+
+@dataclass(frozen=True, eq=False)
+class Selection(Sequence[SegmentUse]):
+    """Every past segment, oldest first; also reached by name with `of`."""
+
+    names: tuple[Hashable, ...]
+    n_rows: tuple[int, ...]
+    folds: tuple[FoldCurves, ...]
+    rule: Rule
+    current: Hashable = None
+    n_current: int = 0
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[SegmentUse]:
+        return (self._use(s) for s in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._use(s) for s in range(len(self))[index]]
+        if isinstance(index, str):
+            return self.of(index)
+        return self._use(range(len(self))[index])
+
+    @property
+    def disparity_max(self) -> float:
+        """The bound found, averaged over folds."""
+        return mean_bound(self.folds)
+
+    def ever_used(self) -> list[Hashable]:
+        """Segments that at least one epoch of the whole training used, as the paper counts them."""
+        used = np.any([fold.selected.any(axis=0) for fold in self.folds], axis=0)
+        return [name for name, ever in zip(self.names, used.tolist(), strict=True) if ever]
+
+    def of(self, name: Hashable) -> SegmentUse:
+        """The segment with this name."""
+        if name not in self.names:
+            raise InputError(f"no past segment is called {name!r}; there are {list(self.names)!r}")
+        return self._use(self.names.index(name))
+
+    def explain(self) -> str:
+        """One sentence per past segment."""
+        if not self.names:
+            return "There is no past segment: the model was trained on the current one alone."
+        return "\n".join([f"{self._summary()}.", *(use.sentence() for use in self)])
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """A table with a row per past segment, as a pandas, polars or pyarrow frame."""
+        import narwhals.stable.v2 as nw  # noqa: PLC0415
+
+        rows = [_flat(use) for use in self] or [_EMPTY]
+        columns = {key: [row[key] for row in rows][: len(self)] for key in rows[0]}
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def plot(self) -> Drawing:
+        """A picture for notebooks: each past segment as a patch, and its scores by epoch.
+
+        `.save("quilt.svg")` and `.save("quilt.png")` keep it; the latter takes the extra `report`.
+        """
+        from driftquilt.report.drawing import draw_selection  # noqa: PLC0415  # it stands above
+
+        return draw_selection(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as JSON knows it; names that are not text or numbers become text."""
+        return {
+            "names": [_plain(name) for name in self.names],
+            "n_rows": list(self.n_rows),
+            "rule": [self.rule.use_disparity, self.rule.use_gain],
+            "current": [_plain(self.current), self.n_current],
+            "folds": [fold.to_json() for fold in self.folds],
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Selection:
+        try:
+            folds = tuple(FoldCurves.from_json(fold) for fold in record["folds"])
+            names, n_rows = tuple(record["names"]), tuple(record["n_rows"])
+            selection = cls(names, n_rows, folds, Rule(*record["rule"]), *record["current"])
+            _check_shapes(selection)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"the record of the selection is damaged: {error!r}") from error
+        return selection
+
+    def __repr__(self) -> str:
+        head = self._summary()
+        if not self.names:
+            return head
+        lines = [f"{'segment':<20} {'rows':>8} {'used':>5} {'disparity':>9} {'gain':>9}"]
+        lines += [
+            f"{u.name!s:<20.20} {u.n_rows:>8} {percent(u.share):>5} "
+            f"{u.disparity.median:>9.3f} {u.gain.median:>+9.4f}"
+            for u in self
+        ]
+        return "\n".join([f"{head} ({self._told_of_scores()})", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr style='opacity:{1 if u.kept else 0.55}'><td>{html.escape(str(u.name))}</td>"
+            f"<td>{u.n_rows}</td><td>{percent(u.share)}</td><td>{u.disparity.median:.3f}</td>"
+            f"<td>{u.gain.median:+.4f}</td>"
+            f"<td style='text-align:left'>{html.escape(u.why)}</td></tr>"
+            for u in self
+        )
+        return (
+            f"<table><caption>Past segments ({self._told_of_scores()})</caption>"
+            "<thead><tr><th>segment</th><th>rows</th><th>used</th><th>disparity</th>"
+            f"<th>gain</th><th>why</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+    def _summary(self) -> str:
+        kept = f"{sum(use.kept for use in self)} of {counted(len(self), 'past segment')} kept"
+        return f"Trained for {self.current} ({counted(self.n_current, 'row')}): {kept}"
+
+    def _told_of_scores(self) -> str:
+        return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
+
+    def _use(self, s: int) -> SegmentUse:
+        shares = epoch_shares(self.folds, s, self.rule)
+        disparity, gain = score_at(self.folds, "disparity", s), score_at(self.folds, "gain", s)
+        bound = f", bound {self.disparity_max:.2f}" if self.rule.use_disparity else ""
+        figures = f"median disparity {disparity.median:.2f}{bound}, median gain {gain.median:+.2g}"
+        return SegmentUse(
+            self.names[s],
+            self.n_rows[s],
+            shares.used,
+            disparity,
+            gain,
+            shares.too_far,
+            shares.away,
+            _reason(shares, self.rule),
+            figures,
+        )
+
+
+def explain_folds(
+    history: History, current: Segment, winners: Sequence[Trial[Any]], rule: Rule
+) -> Selection:
+    """The selection that the winning trials of all folds made together."""
+    names = tuple(segment.name for segment in history)
+    n_rows = tuple(len(segment) for segment in history)
+    folds = tuple(FoldCurves.of(winner) for winner in winners)
+    return Selection(names, n_rows, folds, rule, current.name, len(current))
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; one above zero never reads as none."""
+    return f"{share:.0%}" if share == 0 or share >= 0.005 else "<1%"  # noqa: PLR2004
+
+
+def _plain(name: Hashable) -> str | int | float | None:
+    return name if name is None or isinstance(name, str | int | float) else str(name)
+
+
+def _check_shapes(selection: Selection) -> None:
+    """ValueError unless every part speaks of the same segments and epochs."""
+    if len(selection.n_rows) != len(selection.names) or not selection.folds:
+        raise ValueError("names, n_rows and folds do not belong together")
+    for fold in selection.folds:
+        shape = (len(fold.validation_loss), len(selection.names))
+        if {fold.selected.shape, fold.disparity.shape, fold.gain.shape} != {shape}:
+            raise ValueError(f"not every curve has the shape {shape}")
+        if fold.best not in range(len(fold.validation_loss)):
+            raise ValueError(f"there is no epoch {fold.best!r}")
+
+
+def _reason(shares: EpochShares, rule: Rule) -> str:
+    """What spoke for the segment in the epochs that used it, and against it in the others."""
+    if not (rule.use_disparity or rule.use_gain):
+        return "both tests are switched off"
+    failed = [
+        f"{words} from today's in {percent(share)} of epochs"
+        for words, share in (("is too far", shares.too_far), ("points away", shares.away))
+        if share
+    ]
+    against = " and ".join(failed)
+    if not shares.used:
+        return f"its gradient {against}"
+    agreed = "its gradient agrees with today's"
+    return f"{agreed} in part, but it {against}" if failed else agreed
+
+
+def _flat(use: SegmentUse) -> dict[str, Any]:
+    scores = {
+        f"{score}_{moment}": getattr(getattr(use, score), moment)
+        for score in ("disparity", "gain")
+        for moment in ScoreAt._fields
+    }
+    return {
+        "segment": use.name, "rows": use.n_rows, "kept": use.kept, "share": use.share, **scores,
+        "why": use.why,
+    }  # fmt: skip
+
+
+_EMPTY = _flat(SegmentUse("", 0, 0.0, ScoreAt(0, 0, 0, 0), ScoreAt(0, 0, 0, 0), 0.0, 0.0, "", ""))

@@ -1,0 +1,162 @@
+"""Quilt: retrain on the past segments that agree with the present.
+
+For each fold of the current segment a disparity bound is searched; every trial trains a model
+with Algorithm 1, and the trial with the lowest validation loss wins. With one fold this is the
+paper's method; with more, the parts of the current segment take turns at validating and the
+winners' probabilities are averaged.
+
+Paper: Algorithm 1 and "Parameters".
+
+>>> import numpy as np
+>>> from driftquilt.core.segment import cut
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(600, 2)).astype(np.float32)
+>>> month = np.repeat([0, 1, 2], 200)
+>>> y = ((X[:, 0] > 0) ^ (month == 0)).astype(np.int64)      # April was the other way round
+>>> history, current = cut(X, y, month, ["April", "May", "June"])
+>>> model = Quilt(MLP(hidden_units=32), search=Shared((0.2, 0.5, 1.0))).adapt(history, current)
+>>> [(use.name, use.kept) for use in model.selection]
+[('April', False), ('May', True)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeAlias
+
+from driftquilt.core.pace import Pace
+from driftquilt.core.segment import History, Segment
+from driftquilt.core.selection import Rule
+from driftquilt.core.training import Task
+from driftquilt.learners.base import Model
+from driftquilt.learners.mlp import MLP
+from driftquilt.quilt.base import Average, Training
+from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
+from driftquilt.quilt.explanation import Selection, explain_folds
+from driftquilt.search.base import DISPARITY_RANGE, Search, Trial, best
+from driftquilt.search.bayes import Bayes
+from driftquilt.search.shared import Shared
+
+__all__ = ["CANDIDATES", "DEFAULT", "PAPER", "Quilt", "QuiltModel", "TriedBound"]
+
+#: The bounds tried by default.
+CANDIDATES = tuple(round(0.125 * k, 3) for k in range(1, 17))
+
+FoldTrial: TypeAlias = tuple[int, Trial[Model]]
+
+
+class TriedBound(NamedTuple):
+    """One trial of the search, in a line."""
+
+    fold: int
+    disparity_max: float
+    validation_loss: float
+    n_epochs: int
+    won: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuiltModel(Average):
+    """The winners of all folds, with every trial and what became of every past segment."""
+
+    models: Sequence[Model]
+    trials: tuple[FoldTrial, ...] = field(default=(), repr=False)
+    selection: Selection
+
+    def tried_bounds(self) -> list[TriedBound]:
+        """Every trial in a line, fold by fold, by rising bound."""
+        lines = [
+            TriedBound(
+                fold,
+                trial.disparity_max,
+                trial.validation_loss,
+                len(trial.epochs),
+                trial.disparity_max == self.selection.folds[fold].disparity_max,
+            )
+            for fold, trial in self.trials
+        ]
+        return sorted(lines, key=lambda line: (line.fold, line.disparity_max))
+
+
+@dataclass(frozen=True)
+class Quilt(Training):
+    """The method; `previous` holds one model per fold to start from instead of a random one.
+
+    The executor runs folds side by side, and bounds too where the search can be split.
+    """
+
+    search: Search = field(default_factory=lambda: Shared(CANDIDATES))
+    rule: Rule = field(default_factory=Rule)
+    previous: Sequence[Model] = ()
+    executor: Executor = field(default_factory=Threads)
+
+    def adapt(self, history: History, current: Segment) -> QuiltModel:
+        return self.conclude(history, current, self.trials(history, current))
+
+    def trials(self, history: History, current: Segment) -> Iterator[FoldTrial]:
+        """Every trial of every fold, with the fold's number."""
+        quilt = replace(self, n_classes=self.count_classes(history, current), executor=Threads(1))
+        n_parts = -(-self.executor.n_workers // self.n_folds)
+        searches = self._search(history).split(n_parts)
+        items = [(fold, search) for fold in range(self.n_folds) for search in searches]
+        works = self.executor.run(_try_bounds, (quilt, history, current), items)
+        with one_blas_thread():
+            yield from ((items[number][0], trial) for number, trial in works)
+
+    def conclude(
+        self, history: History, current: Segment, trials: Iterable[FoldTrial]
+    ) -> QuiltModel:
+        """The model that the finished trials add up to."""
+        found = tuple(sorted(trials, key=lambda trial: (trial[0], trial[1].disparity_max)))
+        n_folds = 1 + max(fold for fold, _ in found)
+        winners = [best(trial for of, trial in found if of == fold) for fold in range(n_folds)]
+        selection = explain_folds(history, current, winners, self.rule)
+        return QuiltModel(
+            models=[winner.model for winner in winners],
+            trainings=[winner.epochs for winner in winners],
+            trials=found,
+            selection=selection,
+        )
+
+    def count_trials(self, history: History) -> int:
+        """How many trials there will be, over all folds."""
+        return self.n_folds * self._search(history).n_trials
+
+    def _search(self, history: History) -> Search:
+        """The search, or a single trial where no bound could make a difference."""
+        if history and self.rule.use_disparity:
+            return self.search
+        return Shared((DISPARITY_RANGE[1],))
+
+    def start(self, task: Task, fold: int, n_classes: int) -> Callable[[], Model]:
+        """What makes the model that every trial of a fold begins with."""
+        if self.previous:
+            tensors = self.previous[fold % len(self.previous)].tensors()
+            return lambda: self.learner.restore(tensors, n_classes)
+        return lambda: self.learner.start(task.current.X, n_classes, task.seed)
+
+
+def _try_bounds(
+    shared: tuple[Quilt, History, Segment], item: tuple[int, Search]
+) -> Iterator[Trial[Model]]:
+    """The trials of one search for one fold."""
+    quilt, history, current = shared
+    fold, search = item
+    task = quilt.tasks(history, current, quilt.rule)[fold]
+    start = quilt.start(task, fold, quilt.count_classes(history, current))
+    with one_blas_thread():
+        yield from search.trials(task, start)
+
+
+#: The settings of the paper: 3 random and 3 guided trials, one split, every row every epoch.
+PAPER = Quilt(search=Bayes())
+
+#: What measures best on streams of many kinds (benchmarks/README.md).
+DEFAULT = Quilt(
+    learner=MLP(learning_rate=None, batch_size=64),
+    n_folds=4,
+    patience=8,
+    pace=Pace(score_rows=256, score_every=3, epoch_rows=2048, averaging=0.8),
+    search=Shared(CANDIDATES, drop_by=0.6),
+)

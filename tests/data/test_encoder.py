@@ -1,0 +1,249 @@
+"""Laws of the encoder: scale, independence of rows, round trip, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from driftquilt.data.encoder import Encoder
+from driftquilt.data.table import read_table
+from driftquilt.errors import InputError, ModelFileError
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+Columns = dict[str, list[Any]]
+finite = st.floats(min_value=-1e6, max_value=1e6, allow_subnormal=False)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Columns:
+    """Two columns of numbers and one of text, some values missing, none of them empty."""
+    n = draw(st.integers(2, 12))
+    numbers = st.lists(st.none() | finite, min_size=n, max_size=n)
+    texts = st.lists(st.none() | st.text(max_size=3), min_size=n, max_size=n)
+    columns: Columns = {"a": draw(numbers), "b": draw(numbers), "city": draw(texts)}
+    assume(all(any(v is not None for v in column) for column in columns.values()))
+    return columns
+
+
+def encode(columns: Columns, rows: Any = None) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Fit on all rows, transform some of them."""
+    table = read_table(columns)
+    if rows is None:
+        return Encoder.fit(table).transform(table)
+    some = {name: [column[i] for i in rows] for name, column in columns.items()}
+    return Encoder.fit(table).transform(read_table(some))
+
+
+@given(st.lists(finite, min_size=2, max_size=50))
+def test_numbers_seen_at_fit_get_mean_zero_and_deviation_one(values: list[float]) -> None:
+    assume(np.std(values) > 1e-6 * (1 + np.max(np.abs(values))))
+    scaled = encode({"a": values})[:, 0].astype(np.float64)
+    assert abs(scaled.mean()) < 1e-4
+    assert abs(scaled.std() - 1) < 1e-4
+
+
+@given(tables(), st.data())
+def test_each_row_is_encoded_by_itself_and_in_any_order(columns: Columns, data: Any) -> None:
+    n = len(columns["a"])
+    rows = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=2 * n))
+    np.testing.assert_array_equal(encode(columns, rows), encode(columns)[rows])
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_at_fit_hardly_matters(columns: Columns, random: Any) -> None:
+    order = list(range(len(columns["a"])))
+    random.shuffle(order)
+    shuffled = {name: [column[i] for i in order] for name, column in columns.items()}
+    for name in ("a", "b"):
+        seen = [v for v in columns[name] if v is not None]
+        assume(np.ptp(seen) == 0 or np.std(seen) > 1e-6 * (1 + np.max(np.abs(seen))))
+    np.testing.assert_allclose(encode(shuffled), encode(columns)[order], atol=1e-3)
+
+
+@given(tables())
+def test_the_matrix_is_float32_contiguous_finite_and_as_wide_as_its_names(columns: Columns) -> None:
+    table = read_table(columns)
+    encoder = Encoder.fit(table)
+    out = encoder.transform(table)
+    assert out.dtype == np.float32
+    assert out.flags.c_contiguous
+    assert np.isfinite(out).all()
+    assert out.shape == (table.n_rows, len(encoder.feature_names_out))
+
+
+@given(tables())
+def test_json_round_trip_gives_an_equal_encoder_and_equal_bits(columns: Columns) -> None:
+    table = read_table(columns)
+    encoder = Encoder.fit(table)
+    again = Encoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    assert again == encoder
+    assert again.transform(table).tobytes() == encoder.transform(table).tobytes()
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=20), st.text(max_size=3))
+def test_a_category_not_seen_at_fit_is_all_zeros(seen: list[str], new: str) -> None:
+    out = Encoder.fit(read_table({"c": seen})).transform(read_table({"c": [new, *seen]}))
+    np.testing.assert_array_equal(out[0].sum(), float(new in seen))
+    np.testing.assert_array_equal(out[1:].sum(axis=1), np.ones(len(seen)))
+
+
+def test_every_library_gives_the_same_matrix() -> None:
+    columns: Columns = {
+        "age": [31, None, 25],
+        "ok": [True, False, True],
+        "city": ["Oslo", None, "Rome"],
+    }
+    rows = list(zip(*columns.values(), strict=True))
+    expected = encode(columns)
+    given_as = [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), rows]
+    for X in [*given_as, np.array(rows, dtype=object)]:
+        table = read_table(X)
+        np.testing.assert_array_equal(Encoder.fit(table).transform(table), expected)
+
+
+def test_a_missing_number_is_the_mean_with_a_flag_only_if_one_was_missing_at_fit() -> None:
+    flagged = Encoder.fit(read_table({"a": [1.0, None, 3.0]}))
+    plain = Encoder.fit(read_table({"a": [1.0, 3.0]}))
+    new = read_table({"a": [None, 3.0]})
+    assert flagged.feature_names_out == ("a", "a=missing")
+    assert flagged.transform(new).tolist() == [[0, 1], [1, 0]]
+    assert plain.transform(new).tolist() == [[0], [1]]
+
+
+def test_missing_text_is_a_category_only_if_it_was_seen() -> None:
+    new = read_table({"c": ["x", None]})
+    assert Encoder.fit(read_table({"c": ["x", None]})).transform(new).tolist() == [[1, 0], [0, 1]]
+    assert Encoder.fit(read_table({"c": ["x", "y"]})).transform(new).tolist() == [[1, 0], [0, 0]]
+
+
+def test_features_follow_the_columns_and_categories_are_sorted() -> None:
+    table = read_table({"c": ["b", "a", None], "n": [1, None, 2], "m": [1, 2, 3]})
+    names = ("c=a", "c=b", "c=missing", "n", "n=missing", "m")
+    assert Encoder.fit(table).feature_names_out == names
+
+
+def test_only_the_most_frequent_256_categories_are_kept_ties_by_name() -> None:
+    names = [f"c{i:03d}" for i in range(300)]
+    encoder = Encoder.fit(read_table({"c": [*names, "c299", "c298"]}))
+    kept = [f"c={name}" for name in [*names[:254], "c298", "c299"]]
+    assert list(encoder.feature_names_out) == kept
+    with_missing = Encoder.fit(read_table({"c": [*names, None]})).feature_names_out
+    assert len(with_missing) == 256
+    assert with_missing[-1] == "c=missing"
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, -3.4e38, 123456789.123])
+def test_a_constant_column_is_all_zeros(value: float) -> None:
+    assert not encode({"a": [value] * 7}).any()
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1.0, 1e38])
+def test_scale_does_not_depend_on_the_unit(size: float) -> None:
+    np.testing.assert_allclose(encode({"a": [-size, size]}), [[-1], [1]], rtol=1e-6)
+
+
+def test_a_value_far_from_those_at_fit_stays_finite() -> None:
+    out = Encoder.fit(read_table({"a": [0.0, 1e-30]})).transform(read_table({"a": [1e30, -1e30]}))
+    assert np.isfinite(out).all()
+    assert out[0, 0] > 0 > out[1, 0]
+
+
+def test_more_rows_than_a_block_are_scaled_alike() -> None:
+    X = np.random.default_rng(0).normal(3, 5, size=(150_000, 2))
+    table = read_table(X)
+    expected = (X - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(Encoder.fit(table).transform(table), expected, atol=1e-5)
+
+
+def test_named_columns_are_found_in_any_order_and_extra_ones_ignored() -> None:
+    encoder = Encoder.fit(read_table({"a": [1, 3], "b": ["x", "y"]}))
+    same = encoder.transform(read_table({"z": [0], "b": ["y"], "a": [3]}))
+    assert same.tolist() == [[1, 0, 1]]
+
+
+def test_columns_are_found_by_position_if_either_table_has_no_names() -> None:
+    X = np.array([[1.0, 2.0], [3.0, 6.0]])
+    bare, named = read_table(X), read_table({"a": X[:, 0], "b": X[:, 1]})
+    expected = Encoder.fit(bare).transform(bare)
+    np.testing.assert_array_equal(Encoder.fit(named).transform(bare), expected)
+    np.testing.assert_array_equal(Encoder.fit(bare).transform(named), expected)
+
+
+def test_lacking_columns_are_all_named_with_the_nearest_present() -> None:
+    encoder = Encoder.fit(read_table({"income": [1, 2], "city": ["x", "y"], "q": [1, 2]}))
+    message = r"'income' \(did you mean 'Income'\?\), 'city'; add them"
+    with pytest.raises(InputError, match=message):
+        encoder.transform(read_table({"Income": [1], "q": [1]}))
+
+
+def test_the_wrong_number_of_columns_is_told_in_scikit_learns_words() -> None:
+    encoder = Encoder.fit(read_table(np.eye(3)))
+    message = "^X has 2 features, but QuiltClassifier is expecting 3 features as input$"
+    with pytest.raises(InputError, match=message):
+        encoder.transform(read_table(np.eye(2)))
+
+
+def test_a_column_that_changed_its_kind_is_named() -> None:
+    encoder = Encoder.fit(read_table({"a": [1, 2], "b": ["x", "y"]}))
+    with pytest.raises(InputError, match=r"'a' was numbers at fit and is text now \(row 1 holds"):
+        encoder.transform(read_table({"a": [None, "7"], "b": ["x", "x"]}))
+    with pytest.raises(InputError, match=r"'b' was text at fit and is numbers now \(row 0 holds"):
+        encoder.transform(read_table({"a": [1], "b": [7]}))
+
+
+def test_an_all_missing_column_fits_both_kinds_at_transform() -> None:
+    encoder = Encoder.fit(read_table({"a": [1, 2], "b": ["x", "y"]}))
+    empty_text = np.array([None, None], dtype=object)
+    out = encoder.transform(read_table(pl.DataFrame({"a": [None], "b": [None]})))
+    assert out.tolist() == [[0, 0, 0]]
+    table = read_table({"a": pl.Series(empty_text, dtype=pl.String), "b": [np.nan, np.nan]})
+    assert not encoder.transform(table).any()
+
+
+@pytest.mark.parametrize("empty", [[None, None], pd.Series([None, None], dtype="string")])
+def test_a_column_without_any_value_at_fit_is_refused(empty: Any) -> None:
+    with pytest.raises(InputError, match="'a' has no value in any of the 2 rows; drop it"):
+        Encoder.fit(read_table({"a": empty}))
+
+
+GOOD: dict[str, Any] = {"name": "a", "mean": 0.0, "std": 1.0, "missing": False}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        {"named": True},
+        {"named": True, "columns": []},
+        {"named": 1, "columns": [GOOD]},
+        {"named": True, "columns": [GOOD, GOOD]},
+        {"named": True, "columns": 5},
+        {"named": True, "columns": [5]},
+        {"named": True, "columns": [{**GOOD, "name": 5}]},
+        {"named": True, "columns": [{**GOOD, "mean": "0"}]},
+        {"named": True, "columns": [{**GOOD, "mean": True}]},
+        {"named": True, "columns": [{**GOOD, "mean": float("nan")}]},
+        {"named": True, "columns": [{**GOOD, "std": 0.0}]},
+        {"named": True, "columns": [{**GOOD, "std": 10**400}]},
+        {"named": True, "columns": [{**GOOD, "missing": 1}]},
+        {"named": True, "columns": [{"name": "a", "mean": 0.0}]},
+        {"named": True, "columns": [{"name": "a", "categories": []}]},
+        {"named": True, "columns": [{"name": "a", "categories": "xy"}]},
+        {"named": True, "columns": [{"name": "a", "categories": [None, "x"]}]},
+        {"named": True, "columns": [{"name": "a", "categories": ["x", 1]}]},
+        {"named": True, "columns": [{"name": "a", "categories": ["x", "x"]}]},
+    ],
+)
+def test_a_damaged_encoder_is_a_model_file_error(data: Any) -> None:
+    with pytest.raises(ModelFileError, match="damaged"):
+        Encoder.from_json(data)

@@ -1,0 +1,169 @@
+"""Dates and times become the same numbers wherever they come from, and only what comes back."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.data import moments
+from driftquilt.data.moments import CLOCK_PARTS, PARTS, Moments, from_datetime64, source
+from driftquilt.data.row import read_row
+from driftquilt.data.table import Table, read_table
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+NAMES = tuple(f"when ({part})" for part in PARTS)
+OSLO = ZoneInfo("Europe/Oslo")
+STAMPS = [dt.datetime(2024, 7, 1, 6), None, dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)]
+AWARE = [stamp and stamp.replace(tzinfo=OSLO) for stamp in STAMPS]
+DAYS = [dt.date(2024, 7, 1), None, dt.date(1900, 2, 28)]
+TIMES = [dt.time(6), None, dt.time(23, 59, 59, 999_999)]
+Make = Callable[[list[Any]], Any]
+LIBRARIES: dict[str, Make] = {
+    "list": lambda values: {"when": values},
+    "numpy": lambda values: {"when": np.array(values, dtype="M8[us]")},
+    "numpy objects": lambda values: {"when": np.array(values, dtype=object)},
+    "pandas": lambda values: pd.DataFrame({"when": pd.to_datetime(pd.Series(values))}),
+    "pandas index": lambda values: {"when": pd.DatetimeIndex(values)},
+    "pandas objects": lambda values: pd.DataFrame({"when": values}, dtype=object),
+    "pandas arrow": lambda values: pa.table({"when": values}).to_pandas(types_mapper=pd.ArrowDtype),
+    "polars": lambda values: pl.DataFrame({"when": values}),
+    "arrow": lambda values: pa.table({"when": values}),
+    "arrow batch": lambda values: pa.RecordBatch.from_pydict({"when": values}),
+    "row by row": lambda values: [[value] for value in values],
+}
+
+
+def expected(stamp: dt.datetime | None) -> list[float]:
+    """By the calendar of Python's library."""
+    if stamp is None:
+        return [math.nan] * 6
+    start = dt.datetime(stamp.year, 1, 1)
+    year = (dt.datetime(stamp.year + 1, 1, 1) - start).days
+    day = (stamp - dt.datetime.combine(stamp, dt.time())) / dt.timedelta(1)
+    phases = (day, stamp.weekday() / 7, (stamp - start).days / year)
+    return [wave(2 * math.pi * x) for x in phases for wave in (math.sin, math.cos)]
+
+
+def matrix(table: Table) -> np.ndarray[Any, Any]:
+    return np.stack(table.columns, axis=1)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("values", [STAMPS, AWARE], ids=["naive", "zone"])
+def test_a_time_stamp_is_its_place_in_day_week_and_year(library: str, values: list[Any]) -> None:
+    if library == "numpy":
+        values = STAMPS  # has no zones
+    table = read_table(LIBRARIES[library](values))
+    assert [name.replace("x0", "when") for name in table.names] == list(NAMES)
+    np.testing.assert_allclose(matrix(table), np.array(list(map(expected, STAMPS))), atol=1e-12)
+    assert matrix(table).tobytes() == matrix(read_table({"when": STAMPS})).tobytes()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_date_is_its_midnight(library: str) -> None:
+    midnights = [None if day is None else dt.datetime.combine(day, dt.time()) for day in DAYS]
+    found = matrix(read_table(LIBRARIES[library](DAYS)))
+    np.testing.assert_allclose(found, np.array(list(map(expected, midnights))), atol=1e-12)
+
+
+@pytest.mark.parametrize("library", ["list", "pandas objects", "pandas arrow", "polars", "arrow"])
+def test_a_time_of_day_has_no_day(library: str) -> None:
+    table = read_table(LIBRARIES[library](TIMES))
+    assert table.names == tuple(f"when ({part})" for part in CLOCK_PARTS)
+    stamps = read_table({"when": STAMPS})
+    assert matrix(table).tobytes() == np.stack(stamps.columns[:2], axis=1).tobytes()
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "7m"])
+def test_no_unit_of_numpy_changes_the_numbers(unit: str) -> None:
+    step = 1000 if unit == "ns" else 1  # a microsecond
+    values = np.array([-3 * step, "NaT", 0, 11 * step], dtype=f"M8[{unit}]")
+    found = from_datetime64(values).columns("when")
+    finer = from_datetime64(values.astype("M8[us]")).columns("when")
+    if unit != "ps":  # below a microsecond
+        assert [x.tobytes() for x in found.values()] == [x.tobytes() for x in finer.values()]
+    assert all(np.isnan(x).tolist() == [False, True, False, False] for x in found.values())
+
+
+stamps = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2250, 1, 1))
+KINDS: dict[str, Callable[[dt.datetime], Any]] = {
+    "datetime": lambda value: value,
+    "with a zone": lambda value: value.replace(tzinfo=OSLO),
+    "date": lambda value: value.date(),
+    "time": lambda value: value.time(),
+    "numpy": np.datetime64,
+    "numpy, in nanoseconds": lambda value: np.datetime64(value, "ns") + np.timedelta64(7, "ns"),
+    "pandas": pd.Timestamp,
+    "pandas, in nanoseconds": lambda value: (
+        pd.Timestamp(value).as_unit("ns") + pd.Timedelta(7, "ns")
+    ),
+    "time span": lambda value: value - dt.datetime(1970, 1, 1),
+}
+
+
+@given(st.lists(st.none() | stamps, min_size=1, max_size=20), st.sampled_from(sorted(KINDS)))
+def test_a_row_alone_has_the_names_and_bits_of_the_table(given_as: list[Any], kind: str) -> None:
+    values = [None if value is None else KINDS[kind](value) for value in given_as]
+    whole = read_table({"n": [0.0] * len(values), "when": values})
+    for at, value in enumerate(values):
+        row = read_row({"n": 0.0, "when": value})
+        if value is None:
+            assert row == {"n": 0.0, "when": None}
+            continue
+        assert list(row) == list(whole.names)
+        assert list(row.values()) == [column[at] for column in whole.columns]
+
+
+@given(st.lists(stamps, min_size=1, max_size=9))
+def test_every_library_gives_the_same_bits(values: list[dt.datetime]) -> None:
+    first = matrix(read_table({"when": values}))
+    for library in ("numpy", "pandas", "polars", "arrow", "row by row"):
+        assert matrix(read_table(LIBRARIES[library](values))).tobytes() == first.tobytes()
+
+
+def test_moments_far_from_today_are_taken() -> None:
+    edges = np.array([np.iinfo(np.int64).min + 1, np.iinfo(np.int64).max]).astype("M8[ns]")
+    for values in (edges, edges.astype("M8[s]"), np.array([10**11, -(10**11)], dtype="M8[s]")):
+        columns = from_datetime64(values).columns("when").values()
+        assert all((np.abs(column) <= 1).all() for column in columns)
+
+
+def test_text_that_looks_like_a_date_stays_text() -> None:
+    assert read_table({"when": ["2024-05-01"]}).columns[0].tolist() == ["2024-05-01"]
+    assert read_row({"when": "2024-05-01"}) == {"when": "2024-05-01"}
+
+
+def test_masked_dates_are_missing() -> None:
+    values: Any = np.ma.array(
+        np.array([["2024-05-01"], ["2024-05-02"]], "M8[D]"), mask=[[False], [True]]
+    )
+    assert np.isnan(matrix(read_table(values))).any(axis=1).tolist() == [False, True]
+
+
+def test_the_source_of_a_part_is_the_column_and_other_names_are_their_own() -> None:
+    assert {source(name) for name in NAMES} == {"when"}
+    for name in ("when", "a (b)", "time of day, sin", " (time of day)", "a (time of day, sin"):
+        assert source(name) == name
+
+
+def test_parts_of_a_block_are_parts_of_the_whole() -> None:
+    values = np.arange(0, 10**10, 10**7 + 3).astype("M8[s]")
+    whole = from_datetime64(values)
+    for part in PARTS:
+        blocks = [
+            from_datetime64(values[at : at + 7]).part(part) for at in range(0, len(values), 7)
+        ]
+        assert np.concatenate(blocks).tobytes() == whole.part(part).tobytes()
+    assert isinstance(whole, Moments)
+    assert list(whole.columns("when")) == [moments.part_name("when", part) for part in PARTS]

@@ -1,0 +1,281 @@
+"""Tables of every library become the same columns, and bad ones are refused with a reason."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from driftquilt.data.table import Table, read_table, stack
+from driftquilt.errors import InputError
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+COLUMNS = {
+    "age": [31, None, 25],
+    "paid": [True, False, None],
+    "price": [Decimal("1.5"), None, Decimal(2)],
+    "city": ["Oslo", None, "Rome"],
+    "size": [0.5, 1.5, 2.5],
+}
+NUMBERS = {
+    "age": [31, np.nan, 25],
+    "paid": [1, 0, np.nan],
+    "price": [1.5, np.nan, 2],
+    "size": [0.5, 1.5, 2.5],
+}
+LIBRARIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "dict": lambda columns: columns,
+    "pandas": pd.DataFrame,
+    "pandas objects": lambda columns: pd.DataFrame(columns, dtype=object),
+    "pandas nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),
+    "polars": pl.DataFrame,
+    "arrow": pa.table,
+    "arrow batch": pa.RecordBatch.from_pydict,
+    "series": lambda columns: {name: pl.Series(values) for name, values in columns.items()},
+}
+
+
+def same(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> bool:
+    if first.dtype == object:
+        return second.dtype == object and bool(first.tolist() == second.tolist())
+    return second.dtype == np.float64 and bool(np.array_equal(first, second, equal_nan=True))
+
+
+def column(values: Any, name: str = "a") -> np.ndarray[Any, Any]:
+    return read_table({name: values}).columns[0]
+
+
+@pytest.mark.parametrize("make", LIBRARIES.values(), ids=LIBRARIES.keys())
+def test_every_library_gives_the_same_columns(make: Callable[[dict[str, Any]], Any]) -> None:
+    table = read_table(make(COLUMNS))
+    assert table.names == tuple(COLUMNS)
+    assert table.named
+    assert table.n_rows == 3
+    for name, values in zip(table.names, table.columns, strict=True):
+        if name == "city":
+            assert values.dtype == object
+            assert values.tolist() == ["Oslo", None, "Rome"]
+        else:
+            np.testing.assert_array_equal(values, np.array(NUMBERS[name], dtype=np.float64))
+
+
+def test_rows_as_lists_or_object_arrays_give_the_same_columns_without_names() -> None:
+    rows = list(zip(*COLUMNS.values(), strict=True))
+    expected = read_table(COLUMNS).columns
+    for X in (rows, [list(row) for row in rows], np.array(rows, dtype=object)):
+        table = read_table(X)
+        assert table.names == ("x0", "x1", "x2", "x3", "x4")
+        assert not table.named
+        assert all(map(same, table.columns, expected))
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "i1", "u8", "i8", "?"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numeric_arrays_keep_their_values(dtype: str, order: Any) -> None:
+    X = np.array([[0, 1, 1], [1, 0, 1]], dtype=dtype, order=order)
+    table = read_table(X)
+    np.testing.assert_array_equal(np.stack(table.columns, axis=1), X.astype(np.float64))
+    assert all(c.dtype == np.float64 for c in table.columns)
+
+
+def test_an_array_is_not_changed_by_reading_it() -> None:
+    X = np.array([[1.0, np.nan], [3.0, 4.0]])
+    before = X.copy()
+    read_table(X)
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series(pd.Categorical(["a", None, "b"])),
+        pd.Series(["a", np.nan, "b"], dtype=object),
+        pd.Series(["a", pd.NA, "b"], dtype="string"),
+        pl.Series(["a", None, "b"], dtype=pl.Categorical),
+        pl.Series(["a", None, "b"], dtype=pl.Enum(["b", "a"])),
+        pa.chunked_array([pa.array(["a", None, "b"]).dictionary_encode()]),
+        np.array(["a", None, "b"], dtype=object),
+        [np.str_("a"), float("nan"), "b"],
+    ],
+)
+def test_text_of_any_kind_is_str_with_none_for_missing(values: Any) -> None:
+    read = column(values)
+    assert read.tolist() == ["a", None, "b"]
+    assert all(type(value) in (str, type(None)) for value in read)
+
+
+def test_categories_that_are_numbers_become_text() -> None:
+    assert column(pd.Series(pd.Categorical([1, None, 2]))).tolist() == ["1", None, "2"]
+
+
+def test_strings_that_look_like_numbers_stay_text() -> None:
+    assert column(["1", "2"]).tolist() == ["1", "2"]
+    assert read_table(np.array([["1", "2"]])).columns[1].tolist() == ["2"]
+    assert read_table([["1", 2]]).columns[1].tolist() == [2.0]
+
+
+def test_masked_cells_are_missing() -> None:
+    masked: Any = np.ma.array([[1.0, 2.0]], mask=[[False, True]])
+    table = read_table(masked)
+    assert table.columns[0].tolist() == [1.0]
+    assert np.isnan(table.columns[1]).all()
+
+
+def test_wide_integers_of_polars_and_arrow_are_numbers() -> None:
+    assert column(pl.Series([1, None], dtype=pl.Int128))[0] == 1.0
+    assert column(pa.chunked_array([pa.array([2**63, None], pa.uint64())]))[0] == 2.0**63
+
+
+def test_column_names_that_are_not_text_become_text() -> None:
+    assert read_table(pd.DataFrame({0: [1], ("a", 1): [2]})).names == ("0", "('a', 1)")
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (sparse.csr_matrix(np.eye(2)), r"sparse csr_matrix; pass the dense X\.toarray\(\)"),
+        (sparse.coo_array(np.eye(2)), r"sparse coo_array"),
+        (np.arange(3.0), r"shape \(3,\) instead\. Reshape your data"),
+        (np.float64(3), r"shape \(\) instead\. Reshape your data"),
+        (None, "Reshape your data"),
+        (pd.Series([1, 2]), "Reshape your data"),
+        (["a", "b"], "Reshape your data"),
+        (np.zeros((2, 2, 2)), r"dim 3 \(shape=\(2, 2, 2\)\).*X\.reshape\(len\(X\), -1\)"),
+        (np.ones((2, 1)) * 1j, "Complex data not supported: column 'x0', row 0"),
+        ({"a": [1, 2j]}, "Complex data not supported: column 'a', row 1"),
+        (pd.DataFrame({"a": [1j]}), "Complex data not supported: column 'a', row 0"),
+        (
+            np.empty((0, 3)),
+            r"Found array with 0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required\.",
+        ),
+        (
+            np.empty((5, 0)),
+            r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required\.",
+        ),
+        (pl.DataFrame({"a": []}), r"0 sample\(s\) \(shape=\(0, 1\)\)"),
+        (pd.DataFrame(index=range(5)), r"0 feature\(s\) \(shape=\(5, 0\)\)"),
+        (pl.LazyFrame({"a": [1]}), r"lazy frame.*pass X\.collect\(\)"),
+        (pd.DataFrame({1: [1], "1": [2]}), r"several columns named \['1'\]"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "columns of the same name.*'a' 2 times"),
+        ([[1, 2], [3]], "rows of X differ in length"),
+        ({"a": [1], "b": [1, 2]}, r"different lengths: \{'a': 1, 'b': 2\}"),
+        ({"a": 1}, "column 'a' is a single value"),
+        ({"a": np.ones((2, 2))}, "column 'a' has 2 dimensions"),
+        ({"a": [0, 1, "x"]}, "'a' mixes numbers and text: row 0 holds 0, row 2 holds 'x'"),
+        ([["x", "y"], ["z", 1]], "'x1' mixes numbers and text: row 1 holds 1, row 0 holds 'y'"),
+        ({"a": [1.0, np.inf]}, "column 'a', row 1 holds inf"),
+        (np.array([[1, 2], [-np.inf, 3]]), "column 'x0', row 1 holds -inf"),
+        (np.array([[1, 2], [3, np.inf]], dtype=np.float32), "column 'x1', row 1 holds inf"),
+        (pl.DataFrame({"a": [0.0, -1e300]}), r"column 'a', row 1 holds -1e\+300, beyond float32"),
+        ({"a": [None, 10**400]}, "column 'a', row 1 holds inf"),
+        ({"a": [None, Decimal("1e50")]}, r"column 'a', row 1 holds 1e\+50, beyond float32"),
+        (np.array([[np.longdouble("1e400")]]), "column 'x0', row 0 holds inf"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_the_reason(X: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_table(X)
+
+
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        (pd.Series(pd.period_range("2024-05", periods=1, freq="M")), "Period"),
+        (pl.Series([[1, 2]]), "list"),
+        (pl.Series([{"k": 1}]), "dict"),
+        (pa.chunked_array([[b"x"]]), "bytes"),
+        (np.array([b"x"]), "bytes"),
+        ([{"foo": "bar"}], "dict"),
+    ],
+)
+def test_periods_lists_bytes_and_objects_are_refused_with_advice(values: Any, what: str) -> None:
+    message = f"column 'when', row 0 holds a {what} .*; turn it into one of these, or drop the"
+    with pytest.raises(InputError, match=message):
+        column(values, name="when")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([None, "x", dt.date(2024, 5, 1)], r"mixes text and dates: row 1 .*'x', row 2 holds date"),
+        ([dt.datetime(2024, 5, 1), 1], r"mixes numbers and dates: row 1 holds 1, row 0 holds date"),
+        ([dt.time(1), dt.date(2024, 5, 1)], "mixes dates and times of day: row 1 .*, row 0 holds"),
+        ([dt.timedelta(1), 5], "mixes time spans and numbers: row 0 .*, row 1 holds 5; make all"),
+    ],
+)
+def test_a_mix_of_kinds_is_refused_with_the_first_row_of_each(values: Any, message: str) -> None:
+    with pytest.raises(InputError, match=f"column 'a' {message}"):
+        column(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dt.timedelta(minutes=2), None, dt.timedelta(days=-200, microseconds=3)],
+        pd.Series([pd.Timedelta(120, "s"), None, pd.Timedelta(days=-200, microseconds=3)]),
+        pl.Series([dt.timedelta(minutes=2), None, dt.timedelta(days=-200, microseconds=3)]),
+        pa.chunked_array(
+            [[dt.timedelta(minutes=2), None, dt.timedelta(days=-200, microseconds=3)]]
+        ),
+        np.array([120 * 10**9, "NaT", -17_280_000 * 10**9 + 3000], dtype="m8[ns]"),
+        [np.timedelta64(2, "m"), np.timedelta64("NaT"), dt.timedelta(days=-200, microseconds=3)],
+    ],
+    ids=lambda values: type(values).__module__,
+)
+def test_time_spans_are_seconds(values: Any) -> None:
+    assert same(column(values), np.array([120, np.nan, -17_279_999.999997]))
+
+
+def test_a_largest_float32_may_pass() -> None:
+    largest = float(np.finfo(np.float32).max)
+    assert column([largest, -largest]).tolist() == [largest, -largest]
+
+
+def test_a_copy_does_not_follow_the_array_it_was_read_from() -> None:
+    X = np.ones((2, 2), order="F")
+    shared, copied = read_table(X), read_table(X).copy()
+    X[:] = 5
+    assert shared.columns[0].tolist() == [5, 5]
+    assert copied.columns[0].tolist() == [1, 1]
+
+
+def rows(**columns: Any) -> Table:
+    return read_table(columns)
+
+
+def test_stack_appends_rows_by_name_whatever_the_order() -> None:
+    both = stack(rows(a=[1, 2], b=["x", None]), rows(b=["y"], a=[None]))
+    assert both.names == ("a", "b")
+    np.testing.assert_array_equal(both.columns[0], [1, 2, np.nan])
+    assert both.columns[1].tolist() == ["x", None, "y"]
+
+
+def test_stack_takes_an_all_missing_column_as_either_kind() -> None:
+    empty, text = rows(a=[None, None]), rows(a=["x"])
+    assert stack(empty, text).columns[0].tolist() == [None, None, "x"]
+    assert stack(text, empty).columns[0].tolist() == ["x", None, None]
+
+
+def test_stack_names_the_columns_that_do_not_match() -> None:
+    with pytest.raises(InputError, match=r"the rows before have not: \['c', 'd'\]"):
+        stack(rows(a=[1], b=[1]), rows(c=[1], a=[1], d=[1]))
+    with pytest.raises(InputError, match="'a' is numbers in the rows before and text in the new"):
+        stack(rows(a=[1]), rows(a=["x"]))
+    with pytest.raises(InputError, match="'a' is text in the rows before and numbers in the new"):
+        stack(rows(a=["x"]), rows(a=[1]))
+
+
+@pytest.mark.parametrize("rows", [[{"age": 31}], ({"age": 31}, {"age": 7})])
+def test_rows_as_dicts_are_refused_with_how_to_make_a_table_of_them(rows: Any) -> None:
+    with pytest.raises(InputError, match=r"of dicts, one per row; .* pandas.DataFrame\(rows\) or "):
+        read_table(rows)
+    read_table(pd.DataFrame(rows))
+    read_table(pa.Table.from_pylist(list(rows)))

@@ -1,0 +1,257 @@
+"""GLISTER: the greedy choice against a plain loop, the loop over budgets, and its limits."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from driftquilt.core.segment import Segment, join
+from driftquilt.core.training import Time
+from driftquilt.errors import InputError, LearnerError
+from driftquilt.learners.base import Model
+from driftquilt.learners.mlp import MLP, MLPModel
+from driftquilt.paper.baselines.glister import Glister, highest
+from driftquilt.paper.baselines.naive import CurrentSegment, FullData
+from driftquilt.paper.baselines.subset import BUDGETS
+from driftquilt.quilt.base import Fitted
+
+N_HIDDEN = 8
+SMALL: dict[str, Any] = {
+    "learner": MLP(N_HIDDEN, learning_rate=0.02),
+    "max_epochs": 60,
+}
+BRIEF: dict[str, Any] = SMALL | {"max_epochs": 4}
+RNG = np.random.default_rng(0)  # GLISTER draws nothing from it
+
+
+def rows(
+    name: str,
+    n: int,
+    *,
+    flip: bool = False,
+    n_classes: int = 2,
+    weighted: bool = False,
+    seed: int = 0,
+) -> Segment:
+    rng = np.random.default_rng((seed, n))
+    X = rng.normal(size=(n, 3)).astype(np.float32)
+    y = ((X[:, 0] > 0) ^ flip) + (n_classes - 2) * (X[:, 1] > 1)
+    weight = rng.uniform(0.2, 3, n) if weighted else np.ones(n)
+    return Segment(name, X, y.astype(np.int64), weight.astype(np.float32))
+
+
+HISTORY = [rows("april", 150, flip=True, seed=1), rows("may", 150, seed=2)]
+CURRENT = rows("june", 60)
+ASKED = rows("june", 400, seed=5)
+
+
+def answer(model: Fitted) -> bytes:
+    return model.predict_proba(ASKED.X).tobytes()
+
+
+def trained(part: Segment, n_classes: int) -> MLPModel:
+    model = MLP(N_HIDDEN, learning_rate=0.05).start(part.X, n_classes, seed=0)
+    model.train_epoch([part], np.random.default_rng(0), rate=1.0)
+    return model
+
+
+def head_of(model: MLPModel) -> NDArray[np.float64]:
+    """The last layer's bias and weights, (C, 1+H)."""
+    tail = model.tensors()["theta"][-model.n_classes * (N_HIDDEN + 1) :].astype(np.float64)
+    weights = tail[: -model.n_classes].reshape(model.n_classes, N_HIDDEN)
+    return np.column_stack([tail[-model.n_classes :], weights])
+
+
+def gradients_by_row(
+    part: Segment, embedding: NDArray[np.float32], head: NDArray[np.float64]
+) -> list[NDArray[np.float64]]:
+    """Each row's weighted gradient, written out, (C, 1+H)."""
+    gradients = []
+    for a, label, weight in zip(embedding, part.y, part.weight, strict=True):
+        felt = np.concatenate([[1.0], a])
+        p = np.exp(head @ felt)
+        p /= p.sum()
+        p[label] -= 1
+        gradients.append(weight * np.outer(p, felt))
+    return gradients
+
+
+def plain_greedy(
+    model: MLPModel, part: Segment, validation: Segment, n_rows: int, n_rounds: int, step: float
+) -> list[int]:
+    """The method as its paper states it, one row and one number at a time."""
+    head = head_of(model)
+    candidates = gradients_by_row(part, model.embed(part.X)[0], head)
+    seen, taken = model.embed(validation.X)[0], list[int]()
+    sizes = [n_rows // n_rounds + (k < n_rows % n_rounds) for k in range(n_rounds)]
+    for size in sizes:
+        moved = head - step * sum((candidates[i] for i in taken), np.zeros_like(head))
+        present = sum(gradients_by_row(validation, seen, moved)) / validation.weight.sum()
+        left = [i for i in range(len(part)) if i not in taken]
+        left.sort(key=lambda i: -float((candidates[i] * present).sum()))
+        taken += left[:size]
+    return sorted(taken)
+
+
+@pytest.mark.parametrize("step", [0.0, 1e-3, 0.1])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("n_rows", "n_rounds"), [(1, 1), (20, 20), (33, 7), (80, 4), (119, 119)])
+def test_the_choice_is_that_of_a_plain_loop_over_explicit_gradients(
+    n_rows: int, n_rounds: int, n_classes: int, step: float
+) -> None:
+    part = rows("may", 120, n_classes=n_classes, weighted=True, seed=1)
+    validation = rows("june", 30, n_classes=n_classes, weighted=True, seed=2)
+    part = Segment(
+        "may", np.c_[part.X[:, :2], np.arange(120) / 60].astype(np.float32), part.y, part.weight
+    )
+    model = trained(part, n_classes)
+    chosen = Glister(step=step, n_rounds=n_rounds).choose(model, part, validation, n_rows, RNG)
+    wanted = plain_greedy(model, part, validation, n_rows, n_rounds, step)
+    np.testing.assert_array_equal(chosen.X, part.X[wanted])
+    np.testing.assert_array_equal(chosen.weight, part.weight[wanted])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40, 99, 100])
+def test_the_highest_are_those_of_a_stable_sort(n: int) -> None:
+    values = np.random.default_rng(n).integers(12, size=100).astype(np.float32)
+    wanted = np.argsort(-values, kind="stable")[:n]
+    assert sorted(highest(values, n)) == sorted(wanted)
+
+
+def test_a_step_of_the_head_changes_what_is_taken_next() -> None:
+    part, validation = join(HISTORY), rows("june", 40)
+    model = trained(part, 2)
+    still, moving = (
+        Glister(step=step).choose(model, part, validation, 150, RNG).X for step in (0.0, 0.05)
+    )
+    assert not np.array_equal(still, moving)
+
+
+def test_fewer_rows_than_rounds_are_taken_one_by_one() -> None:
+    part = rows("may", 30)
+    chosen = Glister(n_rounds=20).choose(trained(part, 2), part, CURRENT, 3, RNG)
+    assert len(chosen) == 3
+
+
+def test_rows_that_agree_with_the_present_are_preferred() -> None:
+    part = join(HISTORY)
+    model = trained(CURRENT, 2)
+    chosen = Glister().choose(model, part, CURRENT, 50, RNG)
+    assert ((chosen.X[:, 0] > 0) == chosen.y).mean() > 0.9
+
+
+@pytest.mark.parametrize("n_folds", [1, 2])
+def test_with_the_whole_budget_glister_is_full_data(n_folds: int) -> None:
+    settings = BRIEF | {"n_folds": n_folds}
+    glister = Glister(**settings, budgets=(1.0,)).adapt(HISTORY, CURRENT)
+    assert answer(glister) == answer(FullData(**settings).adapt(HISTORY, CURRENT))
+    assert glister.budgets == (1.0,) * n_folds
+
+
+def test_a_contrary_past_misleads_glister_less_than_full_data() -> None:
+    history = [rows("march", 150, flip=True, seed=7), *HISTORY]
+
+    def accuracy(method: Glister | FullData) -> float:
+        predicted = method.adapt(history, CURRENT).predict_proba(ASKED.X).argmax(axis=1)
+        return float((predicted == ASKED.y).mean())
+
+    full, glister = (
+        [accuracy(method(**SMALL, seed=seed)) for seed in range(4)]
+        for method in (FullData, Glister)
+    )
+    assert np.mean(glister) > np.mean(full) + 0.3
+
+
+def test_the_budget_with_the_lowest_loss_wins_and_all_are_told() -> None:
+    model = Glister(**BRIEF, n_folds=2).adapt(HISTORY, CURRENT)
+    for fold in (0, 1):
+        tried = [line for line in model.tried_budgets if line.fold == fold]
+        assert tuple(line.budget for line in tried) == BUDGETS
+        assert min(tried, key=lambda line: line.validation_loss).budget == model.budgets[fold]
+        assert {line.n_epochs for line in tried} == {4}
+
+
+class Watched(Glister):
+    """Notes how many rows it is asked for; a choice takes 5 seconds on the clock `now`."""
+
+    asked: ClassVar[list[int]] = []
+    now: ClassVar[list[float]] = [0.0]
+
+    def choose(
+        self,
+        model: Model,
+        rows: Segment,
+        validation: Segment,
+        n_rows: int,
+        rng: np.random.Generator,
+    ) -> Segment:
+        self.asked.append(n_rows)
+        self.now[0] += 5
+        return super().choose(model, rows, validation, n_rows, rng)
+
+
+def test_rows_are_chosen_anew_every_so_many_epochs() -> None:
+    Watched.asked.clear()
+    settings = BRIEF | {"max_epochs": 9, "patience": 9}
+    Watched(**settings, budgets=(0.1, 0.5), every=4).adapt(HISTORY, CURRENT)
+    assert Watched.asked == [33] * 3 + [165] * 3
+
+
+def test_the_time_of_a_choice_counts_as_training_time() -> None:
+    method = Watched(**BRIEF, clock=lambda: Time(Watched.now[0]), budgets=(0.5,), every=2)
+    epochs = method.adapt(HISTORY, CURRENT).trainings[0]
+    assert [epoch.time.wall for epoch in epochs] == [5, 0, 5, 0]
+
+
+def test_without_history_and_with_the_whole_budget_the_present_is_all() -> None:
+    glister = Glister(**BRIEF, budgets=(1.0,)).adapt([], CURRENT)
+    assert answer(glister) == answer(CurrentSegment(**BRIEF).adapt([], CURRENT))
+
+
+def test_two_rows_are_enough() -> None:
+    model = Glister(**BRIEF, n_classes=2).adapt([], CURRENT.take(slice(None, 2)))
+    assert model.predict_proba(ASKED.X).shape == (len(ASKED), 2)
+
+
+def test_a_class_that_only_an_old_segment_has_keeps_its_column() -> None:
+    old = Segment("old", HISTORY[0].X, HISTORY[0].y + 2, HISTORY[0].weight)
+    model = Glister(**BRIEF).adapt([old, HISTORY[1]], CURRENT)
+    assert model.predict_proba(ASKED.X).shape == (len(ASKED), 4)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
+    def adapt(seed: int) -> bytes:
+        return answer(Glister(**BRIEF, seed=seed).adapt(HISTORY, CURRENT))
+
+    assert adapt(3) == adapt(3) != adapt(4)
+
+
+def test_segments_are_read_and_never_changed() -> None:
+    segments = [*HISTORY, CURRENT]
+    before = [(s.X.tobytes(), s.y.tobytes(), s.weight.tobytes()) for s in segments]
+    Glister(**BRIEF).adapt(HISTORY, CURRENT)
+    assert [(s.X.tobytes(), s.y.tobytes(), s.weight.tobytes()) for s in segments] == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"budgets": ()}, "budgets"),
+        ({"budgets": (0.0, 0.5)}, "budgets"),
+        ({"budgets": (1.1,)}, "budgets"),
+        ({"every": 0}, "every"),
+        ({"n_rounds": 0}, "n_rounds"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Glister(**settings)
+
+
+def test_training_that_always_diverges_is_a_learner_error() -> None:
+    broken = Segment("june", np.full_like(CURRENT.X, np.nan), CURRENT.y, CURRENT.weight)
+    with pytest.raises(LearnerError, match="not a finite number"):
+        Glister(**BRIEF).adapt([], broken)

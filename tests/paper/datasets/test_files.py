@@ -1,0 +1,194 @@
+"""A stream of one's own: what is taken, and what is refused with a reason."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from driftquilt.errors import InputError
+from driftquilt.paper.datasets import Stream, read_stream
+from driftquilt.paper.protocol import evaluations
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "mine.csv"
+
+
+def from_columns(folder: Path, **columns: Any) -> Stream:
+    path = folder / "mine.parquet"
+    pq.write_table(pa.table(columns), path)
+    return read_stream(path)
+
+
+def test_csv_and_parquet_give_the_same_stream(path: Path) -> None:
+    path.write_text("a,label,b,segment\n1,x,2.5,9\n3,y,4,7\n5,x,6,9\n")
+    table = {"a": [1, 3, 5], "label": ["x", "y", "x"], "b": [2.5, 4, 6], "segment": [9, 7, 9]}
+    for stream in (read_stream(path), from_columns(path.parent, **table)):
+        assert stream.name == "mine"
+        assert stream.features.tolist() == [[1, 2.5], [5, 6], [3, 4]]
+        assert stream.features.flags.c_contiguous
+        assert stream.labels.tolist() == [0, 0, 1]
+        assert stream.segments.tolist() == [0, 0, 1]
+        assert stream.feature_names == ("a", "b")
+        assert stream.class_names == ("x", "y")
+        assert stream.segment_names == ("9", "7")
+        assert stream.labels.dtype == stream.segments.dtype == np.int64
+        assert stream.drift_points is None
+        assert not stream.verify()
+
+
+def test_columns_and_share_may_have_other_names_and_values(path: Path) -> None:
+    path.write_text("a,month,kind\n1,5,x\n2,6,y\n")
+    stream = read_stream(str(path), label="kind", segment="month", current_share=0.3)
+    assert stream.current_share == 0.3
+    assert stream.feature_names == ("a",)
+
+
+def test_a_stream_of_ones_own_can_be_evaluated(path: Path) -> None:
+    rows = [f"{i},{i % 7},{'yes' if i % 3 else 'no'},{i // 40}" for i in range(120)]
+    path.write_text("\n".join(["a,b,label,segment", *rows]))
+    seen = [(len(e.current), len(e.test)) for e in evaluations(read_stream(path))]
+    assert seen == [(4, 36)] * 3
+
+
+@given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=40))
+def test_segments_count_by_first_appearance_and_rows_keep_their_order(names: list[str]) -> None:
+    import tempfile  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        rows = np.arange(len(names))
+        stream = from_columns(Path(folder), row=rows, label=rows % 2, segment=names)
+    assert stream.segment_names == tuple(dict.fromkeys(names))
+    assert [stream.segment_names[s] for s in stream.segments] == [
+        names[int(row)] for row in stream.features[:, 0]
+    ]
+    for segment in range(stream.n_segments):
+        assert (np.diff(stream.features[stream.segments == segment, 0]) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([10, 9, 10], ("9", "10")),
+        ([2.0, -1.0, 2.0], ("-1.0", "2.0")),
+        ([True, False, True], ("False", "True")),
+        (pa.array(["b", "a", "b"]).dictionary_encode(), ("a", "b")),
+        (pa.array(["b", "a", "b"], pa.large_string()), ("a", "b")),
+        ([Decimal(2), Decimal(1), Decimal(2)], ("1", "2")),
+        ([dt.date(2024, 2, 1), dt.date(2024, 1, 1), dt.date(2024, 2, 1)], None),
+        (pa.array([2000, 1000, 2000], pa.timestamp("ns")), None),
+        (pa.array([2000, 1000, 2000], pa.duration("ns")), None),
+        (pa.array([2000, 1000, 2000], pa.time64("ns")), None),
+    ],
+)
+def test_labels_of_any_kind_become_codes_in_sorted_order(
+    tmp_path: Path, labels: Any, classes: tuple[str, ...] | None
+) -> None:
+    stream = from_columns(tmp_path, a=[1, 2, 3], label=labels, segment=[0, 0, 0])
+    assert stream.labels.tolist() == [1, 0, 1]
+    assert classes is None or stream.class_names == classes
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, False],
+        pa.array([1, 0], pa.uint8()),
+        [Decimal("1.0"), Decimal(0)],
+        pa.array([1, 0], pa.float16()),
+    ],
+)
+def test_features_of_any_numeric_kind_become_float64(tmp_path: Path, values: Any) -> None:
+    stream = from_columns(tmp_path, a=values, label=[0, 1], segment=[0, 0])
+    assert stream.features.dtype == np.float64
+    assert stream.features.tolist() == [[1.0], [0.0]]
+
+
+def test_a_column_that_turns_to_fractions_late_is_still_numbers(path: Path) -> None:
+    path.write_text("a,label,segment\n" + "1,0,0\n" * 300_000 + "1.5,0,0\n")
+    assert read_stream(path).features[-1, 0] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot be read as a table"),
+        ("a,label,segment\n", "holds no rows"),
+        ("a,label,segment\n1,2\n", "cannot be read as a table: .*Expected 3 columns, got 2"),
+        (
+            "a,label,segment\n1,x,1\n-inf,y,1\n",
+            "column 'a' is -inf in row 1 .*leave the cell empty",
+        ),
+        ("a,label,segment\n1,x,1\n2,,1\n", "column 'label' is missing in row 1"),
+        ("a,label,segment\n1,x,\n2,x,1\n", "column 'segment' is missing in row 0"),
+        ("a,label,segment\n1,,1\n2,,1\n", "column 'label' is missing in row 0"),
+        ("a,b,c,label,segment\n1,q,,x,1\n2,r,,y,1\n", "column 'c' has no value in any row; drop"),
+        ("a,a,label,segment\n1,1,x,1\n", r"several columns named \['a'\]"),
+        ("label,segment\nx,1\n", "has no column but 'label' and 'segment'; add features"),
+        ("a,lable,segment\n1,x,1\n", "lacks the column 'label' .did you mean 'lable'"),
+        ("a;label;segment\n1;x;1\n", "lacks the column 'label' and 1 more.*'a;label;segment'"),
+        ("a,label,segment\n1,0.5,1\n", "column 'label' holds 0.5, so it is an amount"),
+    ],
+)
+def test_a_table_that_is_no_stream_is_refused(path: Path, text: str, message: str) -> None:
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"mine.csv.*{message}"):
+        read_stream(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(b"a,label,segment\n1,\xe9,1\n", "holds binary"), (b"\xe9,label,segment\n", "UTF-8")],
+)
+def test_text_of_another_encoding_is_refused(path: Path, text: bytes, message: str) -> None:
+    path.write_bytes(text)
+    with pytest.raises(InputError, match=f"mine.csv.*{message}.*UTF-8"):
+        read_stream(path)
+
+
+@pytest.mark.parametrize("values", [[[1], [2]], [b"a", b"b"], [{"a": 1}, {"a": 2}]])
+def test_nested_and_binary_labels_are_refused(tmp_path: Path, values: list[Any]) -> None:
+    with pytest.raises(InputError, match=r"column 'label' holds .*; use numbers"):
+        from_columns(tmp_path, a=[1, 2], label=values, segment=[0, 0])
+
+
+def test_a_damaged_parquet_file_is_refused(path: Path) -> None:
+    from_columns(path.parent, a=[1], label=[1], segment=[1])
+    damaged = path.parent / "mine.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    with pytest.raises(InputError, match=r"mine.parquet cannot be read as a table"):
+        read_stream(damaged)
+
+
+def test_a_parquet_file_needs_no_suffix(path: Path) -> None:
+    from_columns(path.parent, a=[1], label=[1], segment=[1])
+    (path.parent / "mine.parquet").rename(path.parent / "mine")
+    assert read_stream(path.parent / "mine").features.tolist() == [[1.0]]
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no file .*nowhere.csv"):
+        read_stream(tmp_path / "nowhere.csv")
+    with pytest.raises(InputError, match="cannot be read as a table"):
+        read_stream(tmp_path)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan"), "0.1"])
+def test_a_share_outside_of_zero_to_one_is_refused(path: Path, share: Any) -> None:
+    with pytest.raises(InputError, match="current_share must be between 0 and 1"):
+        read_stream(path, current_share=share)
+
+
+def test_one_column_cannot_be_both_label_and_segment(path: Path) -> None:
+    with pytest.raises(InputError, match="both 'label'; name two columns"):
+        read_stream(path, segment="label")

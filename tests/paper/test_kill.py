@@ -1,0 +1,152 @@
+"""A run that is killed again and again ends in the rows of one that was left alone."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from driftquilt.paper.plan import make_plan
+from driftquilt.paper.results import read_results
+from driftquilt.paper.run import run_plan
+from tests.small_streams import without_times, write_sine
+
+METHODS = ["full_data", "sega", "quilt"]
+N_KILLS = 6
+PROC = Path("/proc")
+
+pytestmark = pytest.mark.skipif(not PROC.exists(), reason="finds processes by /proc")
+
+
+class Reproduce:
+    """`driftquilt reproduce` in a process group of its own, with a mark on all its processes."""
+
+    def __init__(self, dataset: str, out: Path, n_seeds: int) -> None:
+        self.mark = uuid4().hex
+        self.path = out / "results.jsonl"
+        code = "from driftquilt.cli.app import main; main()"
+        options = [f"--datasets={dataset}", f"--methods={','.join(METHODS)}", "--jobs=2"]
+        options += [f"--seeds={n_seeds}", f"--out={out}"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, "reproduce", "accuracy", *options],
+            env={**os.environ, "DRIFTQUILT_TEST_MARK": self.mark},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    @property
+    def n_lines(self) -> int:
+        return self.path.read_bytes().count(b"\n") if self.path.exists() else 0
+
+    def alive(self) -> list[int]:
+        """Its processes, workers and all."""
+        found = []
+        for folder in PROC.glob("[0-9]*"):
+            try:
+                marked = self.mark.encode() in (folder / "environ").read_bytes()
+                ended = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+            except OSError:
+                continue
+            if marked and not ended:
+                found.append(int(folder.name))
+        return found
+
+    def wait_for(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+        """Until the condition holds or the run has ended."""
+        end = time.monotonic() + seconds
+        while self.running and not condition():
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.005)
+
+    def expect_gone(self) -> None:
+        """No process is left, at the latest after some seconds."""
+        end = time.monotonic() + 10
+        while self.alive() and time.monotonic() < end:
+            time.sleep(0.02)
+        assert self.alive() == []
+
+    def close(self) -> None:
+        for pid in self.alive():
+            os.kill(pid, signal.SIGKILL)
+        self.process.communicate(timeout=30)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[int], Reproduce]]:
+    """Starts the command, always on the same stream and folder."""
+    dataset, begun = write_sine(tmp_path / "short.csv"), list[Reproduce]()
+
+    def begin(n_seeds: int) -> Reproduce:
+        begun.append(Reproduce(dataset, tmp_path / "out", n_seeds))
+        return begun[-1]
+
+    yield begin
+    for run in begun:
+        run.close()
+
+
+def test_a_run_that_is_killed_again_and_again_ends_in_the_same_rows(
+    start: Callable[[int], Reproduce], tmp_path: Path
+) -> None:
+    rng, n_seeds, n_kills = random.Random(0), 5, 0  # noqa: S311
+    while True:
+        run = start(n_seeds)
+        goal = run.n_lines + rng.randint(1, 4)
+        if n_kills >= N_KILLS:
+            run.wait_for(lambda: False, 120)
+        elif n_kills % 2:  # every other one dies while it is starting
+            time.sleep(rng.uniform(0.2, 2))
+        else:
+            run.wait_for(lambda run=run, goal=goal: run.n_lines >= goal)  # type: ignore[misc]
+            time.sleep(rng.uniform(0, 0.05))
+        if not run.running:
+            break
+        run.process.kill()
+        n_kills += 1
+        run.expect_gone()
+    assert n_kills >= N_KILLS
+    assert run.process.returncode == 0
+    assert (tmp_path / "out" / "accuracy.md").exists()
+    found = read_results(tmp_path / "out" / "results.jsonl")
+    plan = make_plan(datasets=[str(tmp_path / "short.csv")], methods=METHODS, n_seeds=n_seeds)
+    undisturbed = [r for results in run_plan(plan, tmp_path / "alone") for r in results]
+    assert len({result.cell for result in found}) == len(found)
+    assert without_times(found) == without_times(undisturbed)
+
+
+@pytest.mark.parametrize("moment", ["workers start", "workers work"])
+def test_ctrl_c_ends_at_once_with_one_line_and_loses_nothing(
+    start: Callable[[int], Reproduce], moment: str
+) -> None:
+    run = start(20)
+    if moment == "workers start":
+        run.wait_for(lambda: len(run.alive()) >= 4)  # parent, tracker of resources, two workers
+    else:
+        run.wait_for(lambda: run.n_lines >= 2)
+    assert run.running
+    n_lines = run.n_lines
+    os.killpg(run.process.pid, signal.SIGINT)
+    stdout, stderr = run.process.communicate(timeout=10)
+    assert run.process.returncode == 130
+    assert stdout == ""
+    assert stderr.splitlines()[-1] == (
+        "driftquilt: stopped; the same command goes on where it stopped"
+    )
+    assert "Traceback" not in stderr
+    assert "KeyboardInterrupt" not in stderr
+    assert len(read_results(run.path)) >= n_lines
+    run.expect_gone()
