@@ -27,14 +27,14 @@ with open_data([sys.argv[1]]) as data:
 PASSES = """
 import re, sys
 from pathlib import Path
-import driftquilt.data.mapped_memory as resident
-resident.MOST = int(sys.argv[2])
+from driftquilt.data import mapped_memory
+mapped_memory.LIMIT = int(sys.argv[2])
 from driftquilt.cli.app import app
 from driftquilt.decision.labelled import labelled_rows
 from driftquilt.data.files import open_data
-from driftquilt.data.mapped import Mapping
+from driftquilt.data.mapped_memory import MappedFile
 
-data, give_back, seen = sys.argv[1], Mapping.give_back, []
+data, release_pages, seen = sys.argv[1], MappedFile.release_pages, []
 
 def resident_bytes():
     of_file = r"rows.arrow\\nSize.*\\n(?:.*\\n){0,3}Rss: +(\\d+)"
@@ -42,14 +42,14 @@ def resident_bytes():
 
 def watched(mapping):
     seen.append(resident_bytes())
-    give_back(mapping)
+    release_pages(mapping)
 
 def run(*asked):
     seen.clear()
     app([*asked], standalone_mode=False)
     return len(seen), max(seen)
 
-Mapping.give_back = watched
+MappedFile.release_pages = watched
 found = [
     *run("select", data, "--label", "y", "--segment-by", "month", "--out", "out"),
     *run("predict", "out/model.safetensors", data, "--out", "answers.parquet"),

@@ -21,7 +21,7 @@ from driftquilt.cli.data import (
 )
 from driftquilt.cli.output import AsJson, check_place, print_json
 from driftquilt.data.columns import is_missing
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.errors import InputError
 from driftquilt.text import counted
 
@@ -179,7 +179,7 @@ def _predictions(
         carried = [table[name].slice(start, _ROWS).combine_chunks() for name in kept]
         columns = [numbers, *carried, pa.array(answers), *map(pa.array, chances.T)]
         yield pa.record_batch(columns, names=names)
-        touched(table.slice(start, _ROWS).nbytes)
+        note_read(table.slice(start, _ROWS).nbytes)
 
 
 def _print_csv(batches: Iterator[Any]) -> None:

@@ -35,7 +35,7 @@ from driftquilt.data.in_place import (
     Strings,
     TableInPlace,
 )
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.data.moments import CLOCK_PARTS, PARTS, from_arrow, part_name, seconds
 from driftquilt.data.table import as_frame
 
@@ -134,5 +134,5 @@ def _view_texts(chunk: Any) -> Fixed:
 def _is_extreme(chunk: Any) -> bool:
     """Whether some number is too large for a float32."""
     lowest, highest = (bound.as_py() for bound in pc.min_max(chunk).values())
-    touched(chunk.nbytes)
+    note_read(chunk.nbytes)
     return lowest is not None and max(highest, -lowest) > FLOAT32_MAX

@@ -14,7 +14,7 @@ from pyarrow import ipc
 from pyarrow import parquet as pq
 
 from driftquilt.data.kinds import is_view
-from driftquilt.data.mapped import Mapping
+from driftquilt.data.mapped_memory import MappedFile
 from driftquilt.data.raw import Source, one_line
 from driftquilt.errors import InputError
 
@@ -60,19 +60,19 @@ class ArrowRows:
                 self._expect_sound(batch)
                 yield batch
 
-    def map(self) -> tuple[Mapping, Any] | None:
+    def map(self) -> tuple[MappedFile, Any] | None:
         """A mapping and the table that stands on it; None if the values do not lie as they are."""
         if any(map(is_view, self.schema.types)):
             return None
         with self.source.raw() as file:
-            mapping = Mapping(file)
+            mapping = MappedFile(file)
             batches = []
             for batch in _batches(self._open(mapping.buffer)):
                 if not mapping.holds(batch):
                     return None
                 for first in range(0, batch.num_rows, _CHECKED):
                     self._expect_sound(batch.slice(first, _CHECKED))
-                    mapping.give_back()
+                    mapping.release_pages()
                 batches.append(batch)
             return mapping, pa.Table.from_batches(batches, self.schema)
 

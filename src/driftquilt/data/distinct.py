@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 
 __all__ = ["Codes", "distinct_arrow", "distinct_ints"]
 
@@ -72,7 +72,7 @@ def distinct_arrow(values: Any) -> tuple[list[Hashable], Codes] | None:
             codes = codes.astype(np.promote_types(codes.dtype, _width(place)), copy=False)
             codes[start : start + len(chunk)] = np.array([*known, -1], dtype=codes.dtype)[here]
             start += len(chunk)
-            touched(chunk.nbytes)
+            note_read(chunk.nbytes)
     return list(place), codes
 
 

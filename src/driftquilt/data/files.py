@@ -34,7 +34,7 @@ from pyarrow import ipc
 from driftquilt.data.arrow_rows import ArrowRows
 from driftquilt.data.csv_rows import BeginAnew
 from driftquilt.data.formats import open_rows
-from driftquilt.data.mapped import Mapping, bounded
+from driftquilt.data.mapped_memory import MappedFile, limit_memory
 from driftquilt.data.names import check_names, listed, unnamed
 from driftquilt.data.paths import find_files
 from driftquilt.data.raw import check_room, open_file, spool, storing
@@ -76,7 +76,7 @@ def open_data(
     if len(readers) > 1:
         order = listed([reader.source.name for reader in readers])
         notes = [f"{len(readers)} files, in this order: {order}", *notes]
-    with bounded(mappings):
+    with limit_memory(mappings):
         yield Data(table, tuple(notes))
 
 
@@ -90,7 +90,7 @@ def _open_all(
     return [open_rows(spool("standard input", sys.stdin.buffer, watch), form=form)]
 
 
-def _map_all(readers: Sequence[Reader]) -> tuple[list[Mapping], Any, list[str]] | None:
+def _map_all(readers: Sequence[Reader]) -> tuple[list[MappedFile], Any, list[str]] | None:
     """The tables where they lie, one below the other; None if that cannot be."""
     if not all(isinstance(reader, ArrowRows) for reader in readers):
         return None
@@ -116,7 +116,9 @@ def _can_be_joined(column: Any) -> bool:
     return all(not each.null_count and each.equals(found[0]) for each in found)
 
 
-def _convert_all(readers: Sequence[Reader], watch: Watch) -> tuple[list[Mapping], Any, list[str]]:
+def _convert_all(
+    readers: Sequence[Reader], watch: Watch
+) -> tuple[list[MappedFile], Any, list[str]]:
     """One temporary Arrow file of all rows, mapped."""
     while True:
         schema, notes = unite(readers)
@@ -125,7 +127,7 @@ def _convert_all(readers: Sequence[Reader], watch: Watch) -> tuple[list[Mapping]
                 _write(file, readers, schema, watch)
             except BeginAnew:  # some kind is wider than before, so this comes to an end
                 continue
-            mapping = Mapping(file)
+            mapping = MappedFile(file)
         pa.default_memory_pool().release_unused()
         table = ipc.open_file(mapping.buffer).read_all()
         own = [note for reader in readers for note in reader.notes]

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from driftquilt.data.header import line_up
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.data.table import Table, holds
 
 __all__ = [
@@ -246,7 +246,7 @@ class Column:
 
 def _read_piece(piece: Piece, rows: Picks) -> NDArray[Any]:
     read = piece.read(rows)
-    touched(piece.n_bytes, len(read))
+    note_read(piece.n_bytes, len(read))
     return read
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.decision.words import name_some
 from driftquilt.errors import InputError
 
@@ -137,7 +137,7 @@ def blocks(column: pa.ChunkedArray) -> Iterator[pa.Array]:
             part = pa.chunked_array(values, column.type.value_type)
         part = part.combine_chunks()
         yield from part.chunks if isinstance(part, pa.ChunkedArray) else [part]
-        touched(part.nbytes)
+        note_read(part.nbytes)
 
 
 def present(column: pa.ChunkedArray) -> NDArray[np.bool_]:

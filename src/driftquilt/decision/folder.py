@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from driftquilt.data.arrow import has_one_dictionary
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.decision.columns import BLOCK, OURS
 from driftquilt.decision.labels import read_labels
 from driftquilt.decision.layout import Layout, lay_out
@@ -192,7 +192,7 @@ def _parts(
             continue
         block, of = table.slice(first, BLOCK), here[picked]
         part = block.take(pa.array(picked))
-        touched(block.nbytes)
+        note_read(block.nbytes)
         marks = [names.take(pa.array(of)), pa.array(shares[of]), pa.array(held_out[first + picked])]
         for name, values in zip(_ADDED.names, marks, strict=True):
             part = part.append_column(name, values)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.data.row import Row, read_row
 from driftquilt.decision.columns import describe, features, present
 from driftquilt.decision.labels import clean_labels
@@ -44,7 +44,7 @@ def labelled_rows(
         for number, (x, y) in enumerate(zip(rows, answers, strict=True), start=start):
             if y is not None:
                 yield number, read_at(number, read_row, x), read_label(y)
-        touched(table.slice(start, _BLOCK).nbytes)
+        note_read(table.slice(start, _BLOCK).nbytes)
 
 
 class LabelledPlaces:

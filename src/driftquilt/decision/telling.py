@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftquilt.data.mapped_memory import touched
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.decision.columns import (
     ColumnFacts,
     blocks,
@@ -121,7 +121,7 @@ def _take(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
     for chunk in column.chunks:
         a, b = np.searchsorted(rows, (start, start + len(chunk)))
         parts.append(chunk.take(pa.array(rows[a:b] - start)))
-        touched(chunk.nbytes, b - a)
+        note_read(chunk.nbytes, b - a)
         start += len(chunk)
     return pa.chunked_array(parts, column.type)
 
