@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 import driftquilt.learners
+import driftquilt.paper.baselines
 import driftquilt.quilt
 import driftquilt.search
 from driftquilt.core.segment import Segment
@@ -93,7 +94,7 @@ def make(cls: type) -> Any:
 
 
 LEARNERS = having(driftquilt.learners, "start", "restore")
-METHODS = having(driftquilt.quilt, "adapt")
+METHODS = having(driftquilt.quilt, "adapt") + having(driftquilt.paper.baselines, "adapt")
 SEARCHES = having(driftquilt.search, "trials", "n_trials")
 
 each_learner = pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)
