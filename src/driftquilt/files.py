@@ -1,52 +1,115 @@
-"""What a disk refused, in words, and of the file that was meant.
+"""Files that are written completely or not at all, and readable reasons when that fails.
 
-Files are written under another name first, and the system's errors speak of that one.
+A file is written under another name in the same folder, synced and then renamed. Readers see the
+old file or the new one, never a part, and it survives a power cut once `atomic_write` is left.
+The system's errors would name the temporary file; here they name the one that was meant.
 
->>> with about("out/model.safetensors"):
-...     raise OSError(errno.ENOSPC, "No space left on device", "out/.model.safetensors.7.tmp")
-Traceback (most recent call last):
-OSError: [Errno 28] No space left on device: 'out/model.safetensors'
->>> why(OSError(errno.ENOSPC, "No space left on device"))
-'the disk is full; free some room, or choose another place'
+>>> import tempfile
+>>> folder = Path(tempfile.mkdtemp())
+>>> with atomic_write(folder / "note.txt") as file:
+...     _ = file.write(b"all of it")
+>>> (folder / "note.txt").read_text(), len(list(folder.iterdir()))
+('all of it', 1)
+>>> describe_os_error(OSError(errno.ENOSPC, "No space left on device"))
+'the disk is full; free some space, or choose another path'
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["about", "why"]
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
-_FULL = "the disk is full; free some room, or choose another place"
-_RIGHTS = "no permission; see to its rights, or choose another place"
-_WORDS = {
-    errno.ENOENT: "No such file or folder, or none can be made there; check the path",
-    errno.ENOTDIR: "a part of that path is a file, not a folder; choose another place",
-    errno.EEXIST: "something else has that name already; choose another place",
+__all__ = ["atomic_write", "describe_os_error", "os_errors_name", "sync_file", "sync_folder"]
+
+_FULL = "the disk is full; free some space, or choose another path"
+_DENIED = "permission denied; change its permissions, or choose another path"
+_REASONS = {
+    errno.ENOENT: "No such file or folder; check the path",
+    errno.ENOTDIR: "a part of that path is a file, not a folder; choose another path",
+    errno.EEXIST: "a file of that name already exists; choose another path",
     errno.EISDIR: "it is a folder; name a file",
-    errno.EACCES: _RIGHTS,
-    errno.EPERM: _RIGHTS,
-    errno.EROFS: "the disk can only be read; choose another place",
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.EROFS: "the disk is read-only; choose another path",
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
-    errno.EFBIG: "the file grew larger than is allowed here; choose another place",
+    errno.EFBIG: "the file is larger than is allowed here; choose another path",
 }
 
 
-def why(error: BaseException) -> str:
-    """What went wrong and what to do, in one line that names no file."""
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a binary file that replaces `path` when the block ends, durably.
+
+    After an exception, Ctrl-C included, `path` is as it was and nothing else is left. Raises
+    `OSError` with the name `path` if it cannot be written.
+    """
+    target = Path(path)
+    with os_errors_name(target):
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            with draft.open("xb") as file:
+                yield file
+                file.flush()
+                sync_file(file.fileno())
+            draft.replace(target)
+            sync_folder(target.parent)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink()
+            raise
+
+
+def sync_file(descriptor: int) -> None:
+    """Wait until everything written to an open file is on the disk."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync stops at the drive's cache
+    if full is None:
+        os.fsync(descriptor)
+    else:
+        fcntl.fcntl(descriptor, full)
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Wait until the names in a folder are on the disk."""
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def describe_os_error(error: BaseException) -> str:
+    """Return what went wrong and what to do, in one line that names no file."""
     code = getattr(error, "errno", None)
-    if code in _WORDS:
-        return _WORDS[code]
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return " ".join(str(said).split())
+    if code in _REASONS:
+        return _REASONS[code]
+    message = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(str(message).split())
 
 
 @contextmanager
-def about(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside, an error of the system speaks of `path`, whichever file it came from."""
+def os_errors_name(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Make errors of the system name `path` inside the block, whichever file they came from.
+
+    >>> with os_errors_name("out/model.safetensors"):
+    ...     raise OSError(errno.ENOSPC, "No space left on device", "out/.model.safetensors.7.tmp")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'out/model.safetensors'
+    """
     try:
         yield
     except OSError as error:

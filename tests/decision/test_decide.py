@@ -115,9 +115,9 @@ def test_a_named_segment_is_the_current_one_and_later_ones_are_left_out() -> Non
     assert again.to_json()["selection"] == decision.to_json()["selection"]
 
 
-def test_a_segment_that_is_not_there_is_answered_with_the_closest() -> None:
+def test_an_unknown_segment_is_answered_with_the_last_ones() -> None:
     months = by_time(shop_table(), "when", "1mo")
-    with pytest.raises(InputError, match="no segment is called '2024-8'; did you mean '2024-0"):
+    with pytest.raises(InputError, match="no segment is called '2024-8'; there are '2024-0"):
         select(shop_table(), "bought", segments=months, current="2024-8")
     with pytest.raises(InputError, match="no segment before the current one, 0"):
         select(current=0)

@@ -33,7 +33,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all_names(name: str, n
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("zzz", "there is no detector 'zzz'; the names are adwin"),
+        ("zzz", "there is no detector 'zzz'; there are 'adwin'"),
         ({}, "there is no detector None"),
         ({"kind": 3}, "there is no detector 3"),
         ("known", r"cannot be made .* give, for example, \{'kind': 'known', 'points'"),

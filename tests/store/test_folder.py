@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from driftquilt.errors import DriftquiltError, StoreError
+from driftquilt.files import sync_folder
 from driftquilt.store import files
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.manifest import FORMAT
@@ -97,14 +98,14 @@ def test_an_empty_folder_and_an_unfinished_one_become_stores(tmp_path: Path) -> 
 def test_folders_on_the_way_are_made_and_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced, sync_folder = set[Path](), files._sync_folder
+    synced = set[Path]()
 
     def watched(path: Path) -> None:
         assert path.is_dir()
         synced.add(path)
         sync_folder(path)
 
-    monkeypatch.setattr(files, "_sync_folder", watched)
+    monkeypatch.setattr(files, "sync_folder", watched)
     path = tmp_path / "a" / "b" / "store"
     with DiskStore(path) as store:
         assert store.n_appended == 0

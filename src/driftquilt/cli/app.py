@@ -32,7 +32,7 @@ from driftquilt.cli.select import select
 from driftquilt.cli.serve import serve
 from driftquilt.cli.token import token
 from driftquilt.errors import DriftquiltError
-from driftquilt.files import why
+from driftquilt.files import describe_os_error
 from driftquilt.quilt.executor import has_joined_ray
 
 __all__ = ["app", "main"]
@@ -86,7 +86,7 @@ def main() -> None:
     except OSError as error:
         _let_go_of_output()
         where = "" if error.filename is None else f"{error.filename}: "
-        _fail(f"cannot read or write: {where}{why(error)}")
+        _fail(f"cannot read or write: {where}{describe_os_error(error)}")
 
 
 def _let_go_of_output() -> None:

@@ -13,6 +13,7 @@ import typer
 
 from driftquilt.cli.output import progress_bar
 from driftquilt.errors import InputError
+from driftquilt.text import suggest
 
 if TYPE_CHECKING:
     from driftquilt.data.files import Data
@@ -58,7 +59,6 @@ def reading(
 ) -> Iterator[Data]:
     """The table, checked to have the columns needed."""
     from driftquilt.data.files import open_data  # noqa: PLC0415
-    from driftquilt.data.names import suggest  # noqa: PLC0415
 
     with ExitStack() as stack:
         with progress_bar() as bar:

@@ -14,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from driftquilt.stream.events import DriftFound, Event, ModelTrained
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 if TYPE_CHECKING:
     from driftquilt.decision.replay import Progress
@@ -77,8 +77,8 @@ def quilt_lines(events: Sequence[Event]) -> list[str]:
 def _headline(progress: Progress) -> str:
     seen = progress.rows + progress.skipped
     return (
-        f"{seen:,} of {counted(progress.n_rows, 'row')}, {progress.rows_per_second:,.0f} a second, "
-        f"accuracy of late {progress.accuracy:.3f}, {counted(progress.n_drifts, 'drift')}"
+        f"{seen:,} of {plural(progress.n_rows, 'row')}, {progress.rows_per_second:,.0f} a second, "
+        f"accuracy of late {progress.accuracy:.3f}, {plural(progress.n_drifts, 'drift')}"
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import shlex
 import sys
@@ -21,6 +20,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from driftquilt import __version__
 from driftquilt.report.letters import clean
+from driftquilt.text import json_safe
 
 __all__ = [
     "AsJson",
@@ -41,7 +41,7 @@ AsJson: TypeAlias = Annotated[
 def print_json(command: str, document: Mapping[str, Any]) -> None:
     """The document, with the command and the version first; numbers that JSON lacks are null."""
     whole = {"command": command, "version": __version__, **document}
-    typer.echo(json.dumps(_plain(whole), allow_nan=False, default=str))
+    typer.echo(json.dumps(json_safe(whole), allow_nan=False))
 
 
 def progress_bar() -> Progress:
@@ -91,11 +91,3 @@ def check_place(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     if not os.access(place, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -23,7 +23,7 @@ from driftquilt.cli.output import AsJson, check_place, print_json
 from driftquilt.data.columns import is_missing
 from driftquilt.data.mapped_memory import note_read
 from driftquilt.errors import InputError
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 if TYPE_CHECKING:
     from driftquilt.quilt.classifier import QuiltClassifier
@@ -83,18 +83,18 @@ def predict(
             _print_csv(batches)
     told = tally.document() | {"out": None if out is None else str(out)}
     if tally.n_strange:
-        strange = counted(tally.n_strange, "row")
+        strange = plural(tally.n_strange, "row")
         typer.echo(f"Note: {strange} with a {label!r} that the model never gives", err=True)
     if as_json:
         print_json("predict", told)
     elif label is not None:
         missing = told["n_rows"] - told["n_labelled"]
-        beside = f"; {counted(missing, 'row')} without {label!r}" if missing else ""
+        beside = f"; {plural(missing, 'row')} without {label!r}" if missing else ""
         typer.echo(f"{told['n_right']} of {told['n_labelled']} right{beside}", err=True)
 
 
 class _Tally:
-    """What was predicted, counted as it goes by."""
+    """What was predicted, plural as it goes by."""
 
     def __init__(self, label: str | None, classes: Sequence[Any]) -> None:
         self.label, self.counts = label, Counter[str]()

@@ -35,7 +35,7 @@ from driftquilt.cli.page import write_page
 from driftquilt.cli.replay_page import forget_about, replay_page, write_about
 from driftquilt.cli.stored import Asked, opened, typed_options
 from driftquilt.errors import InputError
-from driftquilt.text import counted
+from driftquilt.text import listing, plural
 
 if TYPE_CHECKING:
     from driftquilt.decision.columns import ColumnFacts
@@ -85,7 +85,6 @@ def run(
 
     Example: driftquilt run sensor.csv --label failed --store state --out run-out
     """
-    from driftquilt.data.names import listed  # noqa: PLC0415
     from driftquilt.decision.origin import trace  # noqa: PLC0415
     from driftquilt.decision.replay import Replay  # noqa: PLC0415
 
@@ -103,7 +102,7 @@ def run(
         _tell(*(f"Note: {note}" for note in notes))
         with opened(store, asked) as (stream, said), _told_of_stop(store):
             steps = Replay(stream, out, anew=store is None).run(
-                table, label, drop=dropped, report_every=200, name=listed(data)
+                table, label, drop=dropped, report_every=200, name=listing(data)
             )
             _tell(*said)
             if store is not None:  # then its events are added to as it goes
@@ -174,7 +173,7 @@ def _unlabelled_end(table: Any, label: str, n_rows: int) -> list[str]:
     from driftquilt.decision.labelled import LabelledPlaces  # noqa: PLC0415
 
     left = table.num_rows - LabelledPlaces(table, label).place(n_rows)
-    of_all = f"the last {left:,} of {counted(table.num_rows, 'row')}"
+    of_all = f"the last {left:,} of {plural(table.num_rows, 'row')}"
     return [f"no {label!r} in {of_all}, not replayed"] if left else []
 
 

@@ -25,7 +25,7 @@ from driftquilt.cli.output import (
 from driftquilt.cli.page import render_page
 from driftquilt.errors import InputError
 from driftquilt.report.letters import clean
-from driftquilt.text import counted
+from driftquilt.text import listing, plural
 
 if TYPE_CHECKING:
     from driftquilt.decision.values import Decision, Method
@@ -210,11 +210,12 @@ def _decide(
 
 
 def _unwritten(table: Any) -> list[str]:
-    from driftquilt.data.names import listed  # noqa: PLC0415
     from driftquilt.decision.folder import ROWS, unwritten  # noqa: PLC0415
 
     names = unwritten(table)
-    return [f"{ROWS} lacks columns of kinds that Parquet has not: {listed(names)}"] if names else []
+    return (
+        [f"{ROWS} lacks columns of kinds that Parquet has not: {listing(names)}"] if names else []
+    )
 
 
 def _write(decision: Decision, cut: _Cut, out: Path) -> dict[str, str]:
@@ -270,7 +271,7 @@ def _told_of_scores(bound: float) -> str:
 
 def _methods(decision: Decision) -> Table:
     asked = decision.methods[0].n_rows
-    title = f"Accuracy on {counted(asked, 'row')} that no model has seen"
+    title = f"Accuracy on {plural(asked, 'row')} that no model has seen"
     if not asked:
         title = "No rows were held out: accuracy on validation rows alone"
     table = Table(title=title, title_justify="left")

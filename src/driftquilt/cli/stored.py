@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 if TYPE_CHECKING:
     from driftquilt.stream.runner import QuiltStream
@@ -71,7 +71,7 @@ def _settings(kept: Any) -> dict[str, Any]:
 def _going_on(store: Path | None, n_rows: int, kept: dict[str, Any]) -> str:
     setup = ", ".join(f"{_option(name)} {value}" for name, value in kept.items())
     return (
-        f"Going on with the stream in {store} after {counted(n_rows, 'row')}, set up as it was: "
+        f"Going on with the stream in {store} after {plural(n_rows, 'row')}, set up as it was: "
         f"{setup}"
     )
 

@@ -35,12 +35,13 @@ from driftquilt.data.arrow_rows import ArrowRows
 from driftquilt.data.csv_rows import BeginAnew
 from driftquilt.data.formats import open_rows
 from driftquilt.data.mapped_memory import MappedFile, limit_memory
-from driftquilt.data.names import check_names, listed, unnamed
+from driftquilt.data.names import check_names, unnamed
 from driftquilt.data.paths import find_files
 from driftquilt.data.raw import check_room, open_file, spool, storing
 from driftquilt.data.text_form import USUAL, TextForm
 from driftquilt.data.together import Reader, fitted, pieces, unite
 from driftquilt.errors import InputError
+from driftquilt.text import listing
 
 __all__ = ["Data", "Watch", "open_data"]
 
@@ -71,10 +72,10 @@ def open_data(
     readers = _open_all(paths, watch, form)
     mappings, table, notes = _map_all(readers) or _convert_all(readers, watch)
     if table.num_rows == 0:
-        names = listed([reader.source.name for reader in readers])
+        names = listing([reader.source.name for reader in readers])
         raise InputError(f"{names} holds columns but no rows; give a file with rows")
     if len(readers) > 1:
-        order = listed([reader.source.name for reader in readers])
+        order = listing([reader.source.name for reader in readers])
         notes = [f"{len(readers)} files, in this order: {order}", *notes]
     with limit_memory(mappings):
         yield Data(table, tuple(notes))

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Protocol, TypeVar
 
 from driftquilt.data.moments import CLOCK_PARTS, PARTS, part_name, source
 from driftquilt.errors import InputError
+from driftquilt.text import closest
 
 __all__ = ["Header", "check_columns", "find_columns", "flatten", "group", "line_up", "sources"]
 
@@ -156,8 +156,8 @@ def _match(table: Header, name: str, wanted: list[int], there: list[int]) -> lis
 
 
 def _lacking(lacking: list[str], names: tuple[str, ...]) -> InputError:
-    told = []
-    for name in lacking:
-        near = get_close_matches(name, names, n=1)
-        told.append(f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name))
-    return InputError(f"X lacks columns that were there at fit: {', '.join(told)}; add them")
+    pairs = [(name, closest(name, names)) for name in lacking]
+    parts = [
+        f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name) for name, near in pairs
+    ]
+    return InputError(f"X lacks columns that were there at fit: {', '.join(parts)}; add them")

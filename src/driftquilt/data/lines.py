@@ -19,9 +19,10 @@ import re
 from dataclasses import dataclass
 from typing import cast
 
-from driftquilt.data.names import check_names, listed
+from driftquilt.data.names import check_names
 from driftquilt.data.raw import BLOCK, Source, one_line
 from driftquilt.errors import InputError
+from driftquilt.text import listing
 
 __all__ = ["Header", "read_header", "refuse_bad_byte", "refuse_bad_row"]
 
@@ -129,7 +130,7 @@ def _refuse_numbers(where: str, fields: list[str]) -> None:
     if not all(_is_number(field) for field in fields if field.strip()):
         return
     raise InputError(
-        f"{where} has no header: its first line names no column, it holds {listed(fields)}; "
+        f"{where} has no header: its first line names no column, it holds {listing(fields)}; "
         "write the names of the columns above it"
     )
 

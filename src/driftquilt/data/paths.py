@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from driftquilt.data.formats import is_known
-from driftquilt.data.names import listed, natural, suggest
+from driftquilt.data.names import natural
 from driftquilt.errors import InputError
+from driftquilt.text import listing, suggest
 
 __all__ = ["find_files"]
 
@@ -61,12 +62,12 @@ def _folder(path: Path) -> InputError:
     data = next(filter(is_known, names), None)
     if data is None:
         return InputError(
-            f"{path} is a folder, and no data file is in it (it holds {listed(names)}); name a "
+            f"{path} is a folder, and no data file is in it (it holds {listing(names)}); name a "
             "data file"
         )
     example = path / f"*{Path(data).suffix}"
     return InputError(
-        f"{path} is a folder; name files in it, such as '{example}' (it holds {listed(names)})"
+        f"{path} is a folder; name files in it, such as '{example}' (it holds {listing(names)})"
     )
 
 

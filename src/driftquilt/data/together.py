@@ -12,9 +12,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from driftquilt.data.kinds import cast, join, kept
-from driftquilt.data.names import check_names, listed, unnamed
+from driftquilt.data.names import check_names, unnamed
 from driftquilt.data.raw import Source, one_line
 from driftquilt.errors import InputError
+from driftquilt.text import listing
 
 __all__ = ["Reader", "fitted", "pieces", "unite"]
 
@@ -101,5 +102,5 @@ def _lacking(readers: Sequence[Reader], names: list[str]) -> list[str]:
     for name in names:
         without = [where for where, own in owners if name not in own]
         if without:
-            notes.append(f"column {name!r} is missing in {listed(without)}")
+            notes.append(f"column {name!r} is missing in {listing(without)}")
     return notes

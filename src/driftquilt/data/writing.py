@@ -1,5 +1,6 @@
 r"""A table on disk for other tools: there whole, or not at all.
 
+>>> import tempfile
 >>> folder = Path(tempfile.mkdtemp())
 >>> write_table([pa.record_batch({"age": [31], "label": ["buys"]})], folder / "out.csv")
 1
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from pyarrow import csv
 from pyarrow import parquet as pq
 
 from driftquilt.errors import InputError
-from driftquilt.files import why
+from driftquilt.files import atomic_write, describe_os_error
 
 __all__ = ["write_table"]
 
@@ -36,18 +36,10 @@ def write_table(batches: Iterable[Any], path: str | os.PathLike[str]) -> int:
     if path.suffix.lower() not in opener:
         raise InputError(f"cannot write {path}: its suffix must be one of {', '.join(opener)}")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        draft = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                n_rows = _fill(opener[path.suffix.lower()], file, batches)
-            draft.chmod(0o666 & ~_umask())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        with atomic_write(path) as file:
+            return _fill(opener[path.suffix.lower()], file, batches)
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"cannot write {path}: {why(error)}") from error
-    return n_rows
+        raise InputError(f"cannot write {path}: {describe_os_error(error)}") from error
 
 
 def _fill(opener: Any, file: Any, batches: Iterable[Any]) -> int:
@@ -65,10 +57,3 @@ def _fill(opener: Any, file: Any, batches: Iterable[Any]) -> int:
 
 def _open_parquet(file: Any, schema: Any) -> Any:
     return pq.ParquetWriter(file, schema, compression="zstd")
-
-
-def _umask() -> int:
-    """What the user takes from the rights of new files; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

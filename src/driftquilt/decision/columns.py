@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from driftquilt.data.mapped_memory import note_read
 from driftquilt.decision.words import name_some
 from driftquilt.errors import InputError
+from driftquilt.text import suggest
 
 __all__ = [
     "BLOCK",
@@ -82,10 +82,8 @@ def find_column(table: pa.Table, name: str, what: str = "column") -> pa.ChunkedA
     """The column of this name; an error names the closest."""
     if name in table.column_names:
         return table[name]
-    near = get_close_matches(str(name), table.column_names, n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     raise InputError(
-        f"there is no {what} {name!r} in the table; {hint}It has {', '.join(table.column_names)}"
+        f"there is no {what} {name!r} in the table; {suggest(name, table.column_names, None)}"
     )
 
 

@@ -13,7 +13,7 @@ with no Python object per row. A cut into one segment is refused: there would be
 >>> by_column(table, "mont")
 Traceback (most recent call last):
 driftquilt.errors.InputError: there is no segment column 'mont' in the table; did you mean \
-'month'? It has month, x
+'month'? There are 'month', 'x'
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ from driftquilt.decision.values import Decision, Method
 from driftquilt.decision.words import Constant, name_some
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 __all__ = ["Watch", "decide"]
 
@@ -158,7 +158,7 @@ def _refuse_holdout(layout: Layout, holdout: float, fewest: int) -> None:
     n_all = n_left + layout.n_held_out
     if n_left < fewest <= n_all:
         raise InputError(
-            f"holdout is {holdout:g}, which leaves {n_left} of the {counted(n_all, 'row')} of "
+            f"holdout is {holdout:g}, which leaves {n_left} of the {plural(n_all, 'row')} of "
             f"{layout.names[-1]} to train on, and it takes at least {fewest}; hold out less"
         )
 
@@ -227,7 +227,7 @@ def _warnings(
     if layout.without_labels and not layout.later:
         said.append(_without_labels(layout.without_labels, name))
     if layout.n_unlabelled:
-        of_all = f"{layout.n_unlabelled:,} of {counted(len(codes), 'row')}"
+        of_all = f"{layout.n_unlabelled:,} of {plural(len(codes), 'row')}"
         said.append(f"no {labels.name!r} in {of_all}, left out")
     if (layout.rows[1:] < layout.rows[:-1]).any():
         said.append(

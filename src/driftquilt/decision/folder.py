@@ -34,7 +34,7 @@ from driftquilt.decision.layout import Layout, lay_out
 from driftquilt.decision.tidy import remove_if_empty
 from driftquilt.decision.values import Decision
 from driftquilt.errors import InputError
-from driftquilt.files import about
+from driftquilt.files import os_errors_name, sync_file, sync_folder
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import KEPT_FROM
@@ -67,7 +67,7 @@ def write_decision(
     names = (MODEL, ROWS, *([] if page is None else [PAGE]), WHY)
     drafts = {name: folder / f".{name}.tmp" for name in names}
     try:
-        with about(folder):
+        with os_errors_name(folder):
             decision.model.save(drafts[MODEL])
             _write_rows(decision, table, segments, drafts[ROWS])
             if page is not None:
@@ -76,11 +76,12 @@ def write_decision(
             text = json.dumps({**decision.to_json(), "files": sums}, indent=1, allow_nan=False)
             drafts[WHY].write_text(text + "\n", encoding="utf-8")
             for draft in drafts.values():
-                _sync(draft)
+                with draft.open("rb+") as file:
+                    sync_file(file.fileno())
             (folder / PAGE).unlink(missing_ok=True)  # of an earlier decision
             for name, draft in drafts.items():
                 draft.replace(folder / name)
-            _sync(folder)
+            sync_folder(folder)
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
@@ -197,11 +198,3 @@ def _parts(
         for name, values in zip(_ADDED.names, marks, strict=True):
             part = part.append_column(name, values)
         yield part
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -25,7 +25,7 @@ from driftquilt.decision.labels import clean_labels
 from driftquilt.decision.replay_header import fingerprint
 from driftquilt.errors import InputError
 from driftquilt.stream.rows import Label, read_at, read_label
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 __all__ = ["LabelledPlaces", "labelled_rows"]
 
@@ -60,7 +60,7 @@ class LabelledPlaces:
         """The first row of the table that comes after so many labelled ones."""
         if number > len(self._places):
             raise InputError(
-                f"the stream has learned {counted(number, 'row')}, but the table has "
+                f"the stream has learned {plural(number, 'row')}, but the table has "
                 f"{len(self._places):,} with a label; give the table that it learned"
             )
         return int(self._places[number - 1]) + 1 if number else 0
@@ -81,7 +81,7 @@ class LabelledPlaces:
         if found["skipped"] != learned["skipped"]:
             raise InputError(
                 f"before row {row} of the stream the table has "
-                f"{counted(found['skipped'], 'row')} without a label, but {learned['skipped']} "
+                f"{plural(found['skipped'], 'row')} without a label, but {learned['skipped']} "
                 "were skipped; give the same table"
             )
         if found["last"] != learned["last"]:

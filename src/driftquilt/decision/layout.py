@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from driftquilt.data.codes import read_segments
 from driftquilt.data.distinct import Codes, distinct_ints
 from driftquilt.decision.labels import Labels
 from driftquilt.errors import InputError
+from driftquilt.text import suggest
 
 __all__ = ["Layout", "Rows", "lay_out", "spread"]
 
@@ -123,11 +123,7 @@ def _find(names: Sequence[Hashable], bare: Sequence[Hashable], current: Any) -> 
                 f"the last with labels is {texts[-1]}"
             )
         if str(current) not in texts:
-            near = get_close_matches(str(current), texts, n=3)
-            hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-            raise InputError(
-                f"no segment is called {current!r}; {hint}The last ones are {', '.join(texts[-5:])}"
-            )
+            raise InputError(f"no segment is called {current!r}; {suggest(current, texts[::-1])}")
         at = texts.index(str(current))
     if at == 0:
         raise InputError(

@@ -30,12 +30,12 @@ import pyarrow as pa
 from driftquilt.decision.columns import check_table
 from driftquilt.decision.journal import Journal, JournalFile
 from driftquilt.decision.labelled import LabelledPlaces, labelled_rows
-from driftquilt.decision.plain import plain
 from driftquilt.decision.replay_header import Line, replay_header
 from driftquilt.decision.tidy import remove_if_empty
 from driftquilt.errors import InputError
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted
 from driftquilt.stream.runner import QuiltStream
+from driftquilt.text import json_safe
 
 __all__ = ["COUNT", "EVENTS", "WINDOW", "Progress", "Replay"]
 
@@ -204,7 +204,7 @@ def _last_count(begun: Journal) -> tuple[int, int]:
 
 def _lines(stream: QuiltStream, event: Event) -> list[Line]:
     """The event, and the selection behind a promotion; None where its model is gone already."""
-    told = [plain(event.to_json())]
+    told = [json_safe(event.to_json())]
     if isinstance(event, ModelPromoted):
         clf = stream.classifier(event.model) if event.model in stream.models else None
         told.append(
@@ -212,8 +212,8 @@ def _lines(stream: QuiltStream, event: Event) -> list[Line]:
                 "record": "selection",
                 "row": event.row,
                 "model": event.model,
-                "selection": clf and plain(clf.selection_.to_json(), _DIGITS),
-                "bounds": clf and plain([line._asdict() for line in clf.search_], _DIGITS),
+                "selection": clf and json_safe(clf.selection_.to_json(), _DIGITS),
+                "bounds": clf and json_safe([line._asdict() for line in clf.search_], _DIGITS),
             }
         )
     return told

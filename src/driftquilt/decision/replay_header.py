@@ -21,9 +21,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftquilt.data.names import listed
 from driftquilt.errors import InputError
-from driftquilt.text import counted
+from driftquilt.text import listing, plural
 
 __all__ = ["FORMAT", "Line", "expect_same", "fingerprint", "replay_header"]
 
@@ -67,7 +66,7 @@ def expect_same(
 
 
 def _what(header: Mapping[str, Any]) -> str:
-    return f"{header.get('name', 'a table')} ({counted(header.get('n_rows', 0), 'row')})"
+    return f"{header.get('name', 'a table')} ({plural(header.get('n_rows', 0), 'row')})"
 
 
 def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[str]:
@@ -75,7 +74,7 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterato
         if found.get(key) != wanted[key]:
             yield f"the {key} was {found.get(key)!r} and is {wanted[key]!r}"
     if found.get("drop") != wanted["drop"]:
-        before, now = (listed(header.get("drop", [])) or "none" for header in (found, wanted))
+        before, now = (listing(header.get("drop", [])) or "none" for header in (found, wanted))
         yield f"the columns dropped were {before} and are {now}"
     before, now = found.get("columns", {}), wanted["columns"]
     yield from _columns(before, now)
@@ -86,9 +85,9 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterato
 def _columns(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     gone, new = [n for n in before if n not in now], [n for n in now if n not in before]
     if gone:
-        yield f"columns gone: {listed(gone)}"
+        yield f"columns gone: {listing(gone)}"
     if new:
-        yield f"columns new: {listed(new)}"
+        yield f"columns new: {listing(new)}"
     for name, kind in before.items():
         if now.get(name, kind) != kind:
             yield f"column {name!r} was {kind} and is {now[name]}"

@@ -16,12 +16,12 @@ from typing import Any
 from driftquilt.decision.columns import ColumnFacts
 from driftquilt.decision.measure import Verdict, interval, p_value, verdict
 from driftquilt.decision.origin import Origin
-from driftquilt.decision.plain import plain
 from driftquilt.decision.words import Constant, sentences
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import TriedBound
+from driftquilt.text import json_safe
 
 __all__ = ["FORMAT", "Decision", "Method"]
 
@@ -129,7 +129,7 @@ class Decision:
         record["constant"] = None if self.constant is None else self.constant._asdict()
         record["origin"] = None if self.origin is None else self.origin.to_json()
         record["columns"] = [asdict(column) for column in self.columns]
-        made: dict[str, Any] = plain(record)
+        made: dict[str, Any] = json_safe(record)
         return made
 
     @classmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from driftquilt.quilt.explanation import HALF, KEPT_FROM, Selection, percent
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 if TYPE_CHECKING:
     from driftquilt.decision.values import Method
@@ -72,9 +72,9 @@ def _kept(selection: Selection) -> str:
     drawn = sum(use.share * use.n_rows for use in selection)
     of_past = f"; an epoch drew from {drawn:,.0f} on average" if kept else ""
     return (
-        f"For {selection.current}, {len(kept)} of {counted(len(selection), 'past segment')} {were} "
+        f"For {selection.current}, {len(kept)} of {plural(len(selection), 'past segment')} {were} "
         f"kept{how_much(use.share for use in kept)} "
-        f"({n_rows:,} of {counted(n_all, 'past row')}{of_past}){': ' if named else ''}{named}."
+        f"({n_rows:,} of {plural(n_all, 'past row')}{of_past}){': ' if named else ''}{named}."
     )
 
 
@@ -85,12 +85,12 @@ def _gained(selection: Selection, methods: Sequence[Method]) -> str:
     low, high = quilt.interval
     compared = "; ".join(
         f"{other.name} has {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
-        f"{_VERDICTS[other.verdict]} ({counted(other.wins, 'row')} right that it has "
+        f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} right that it has "
         f"wrong, {other.losses:,} the other way)"
         for other in others
     )
     return (
-        f"Of {counted(quilt.n_rows, 'row')} of {selection.current} that nothing was trained on, "
+        f"Of {plural(quilt.n_rows, 'row')} of {selection.current} that nothing was trained on, "
         f"Quilt has {quilt.n_right:,} right ({_share(quilt.accuracy)}, 95 % interval "
         f"{_share(low)} to {_share(high)}){'; ' if compared else ''}{compared}."
     )
@@ -102,7 +102,7 @@ def _advice(selection: Selection, methods: Sequence[Method], constant: Constant 
         return "Hold some rows out and measure before you take this model."
     if quilt.n_rows < _FEW:
         return (
-            f"{counted(quilt.n_rows, 'held-out row')} cannot tell: label more rows of "
+            f"{plural(quilt.n_rows, 'held-out row')} cannot tell: label more rows of "
             f"{selection.current}, or hold more of them out, before you take this model."
         )
     if constant is not None and constant.n_right >= quilt.n_right:

@@ -6,15 +6,15 @@
 'error'
 >>> make_detector("adwim")
 Traceback (most recent call last):
-driftquilt.errors.InputError: there is no detector 'adwim'; did you mean 'adwin'? The names are \
-adwin, dawidd, ddm, eddm, every_rows, hdddm, hddm_a, hddm_w, known, kswin, never, page_hinkley
+driftquilt.errors.InputError: there is no detector 'adwim'; did you mean 'adwin'? There are \
+'adwin', 'dawidd', 'ddm', 'eddm', 'every_rows', 'hdddm', 'hddm_a', 'hddm_w', 'known', 'kswin', \
+'never', 'page_hinkley'
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from driftquilt.detectors.hdddm import HDDDM
 from driftquilt.detectors.known import EveryRows, KnownDrifts
 from driftquilt.detectors.values import shown
 from driftquilt.errors import InputError
+from driftquilt.text import suggest
 
 __all__ = ["BY_NAME", "DETECTORS", "NEED_SETTINGS", "make_detector"]
 
@@ -98,7 +99,4 @@ def _from_settings(settings: Mapping[str, Any], seed: int | None) -> Detector:
 
 
 def _unknown(kind: Any) -> str:
-    names = ", ".join(sorted(DETECTORS))
-    near = get_close_matches(kind.lower(), DETECTORS, n=1) if isinstance(kind, str) else []
-    hint = f"did you mean {near[0]!r}? The" if near else "the"
-    return f"there is no detector {shown(kind)}; {hint} names are {names}"
+    return f"there is no detector {shown(kind)}; {suggest(kind, sorted(DETECTORS), limit=None)}"

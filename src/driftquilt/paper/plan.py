@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from driftquilt.paper.protocol import Protocol
 from driftquilt.paper.results import Cell
 from driftquilt.quilt.base import Method
 from driftquilt.quilt.method import DEFAULT, PAPER
+from driftquilt.text import suggest
 
 __all__ = [
     "EXPERIMENTS",
@@ -265,9 +265,8 @@ def _check_names(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
     known = list(known)
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-            raise InputError(f"there is no {kind} called {name!r}{hint}")
+            hint = suggest(name, known, limit=None)
+            raise InputError(f"there is no {kind} called {name!r}; {hint}")
 
 
 def _say_empty(experiments: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ from driftquilt.quilt.method import QuiltModel, TriedBound
 from driftquilt.quilt.model_file import read_model, write_model
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
+from driftquilt.text import json_safe
 
 if TYPE_CHECKING:
     from driftquilt.quilt.classifier import QuiltClassifier
@@ -68,7 +69,7 @@ def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "encoder": None if clf.encoder_ is None else clf.encoder_.to_json(),
         "rows": None if clf.encoder_ is not None else [clf.row_dtype_.str, *clf.row_shape_],
         "selection": clf.selection_.to_json(),
-        "search": [[_plain(value) for value in line] for line in clf.search_],
+        "search": [[json_safe(value) for value in line] for line in clf.search_],
     }
     return tensors, record
 
@@ -160,7 +161,7 @@ def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
         plain = {name: np.asarray(value).tolist() for name, value in asdict(search).items()}
         search = {"kind": type(search).__name__, **plain}
     if isinstance(weights, Mapping):
-        weights = [[_plain(label), float(weight)] for label, weight in weights.items()]
+        weights = [[json_safe(label), float(weight)] for label, weight in weights.items()]
     state = settings["random_state"]
     changed = {
         "engine": engine if isinstance(engine := settings.get("engine"), str) else "local",
@@ -168,7 +169,11 @@ def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
         "class_weight": weights,
         "random_state": int(state) if isinstance(state, int | np.integer) else None,
     }
-    plain = {name: _plain(value) for name, value in settings.items() if name != "learner"}
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.items()
+        if name != "learner"
+    }
     return {**plain, **changed}
 
 
@@ -186,7 +191,3 @@ def settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

@@ -31,7 +31,7 @@ from driftquilt.quilt.curves import (
     score_at,
 )
 from driftquilt.search.base import Trial
-from driftquilt.text import counted
+from driftquilt.text import json_safe, plural
 
 if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing
@@ -167,10 +167,10 @@ class Selection(Sequence[SegmentUse]):
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON knows it; names that are not text or numbers become text."""
         return {
-            "names": [_plain(name) for name in self.names],
+            "names": [_json_name(name) for name in self.names],
             "n_rows": list(self.n_rows),
             "rule": [self.rule.use_disparity, self.rule.use_gain],
-            "current": [_plain(self.current), self.n_current],
+            "current": [_json_name(self.current), self.n_current],
             "folds": [fold.to_json() for fold in self.folds],
         }
 
@@ -212,8 +212,8 @@ class Selection(Sequence[SegmentUse]):
         )
 
     def _summary(self) -> str:
-        kept = f"{sum(use.kept for use in self)} of {counted(len(self), 'past segment')} kept"
-        return f"Trained for {self.current} ({counted(self.n_current, 'row')}): {kept}"
+        kept = f"{sum(use.kept for use in self)} of {plural(len(self), 'past segment')} kept"
+        return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {kept}"
 
     def _told_of_scores(self) -> str:
         return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
@@ -251,8 +251,8 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if share == 0 or share >= 0.005 else "<1%"  # noqa: PLR2004
 
 
-def _plain(name: Hashable) -> str | int | float | None:
-    return name if name is None or isinstance(name, str | int | float) else str(name)
+def _json_name(name: Hashable) -> Any:
+    return json_safe(str(name) if isinstance(name, tuple) else name)
 
 
 def _check_shapes(selection: Selection) -> None:

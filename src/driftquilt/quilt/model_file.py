@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from driftquilt.errors import ModelFileError
-from driftquilt.files import about
+from driftquilt.files import atomic_write
 
 __all__ = ["FORMAT", "read_model", "write_model"]
 
@@ -45,16 +45,8 @@ def write_model(
         raise ModelFileError(f"cannot write a model to {target}: {found}; choose another path")
     text = json.dumps(record)
     header = {"driftquilt": text, "format": str(FORMAT), "sha256": _digest(tensors, text)}
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    with about(target):
-        try:
-            with draft.open("wb") as file:
-                file.write(_in_order(save(tensors, metadata=header)))
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+    with atomic_write(target) as file:
+        file.write(_in_order(save(tensors, metadata=header)))
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -15,7 +15,7 @@ from driftquilt.decision.replayed import PromotedModel, Replayed
 from driftquilt.decision.values import Decision
 from driftquilt.decision.words import how_much
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 __all__ = ["page_of_decision", "page_of_replay"]
 
@@ -54,9 +54,9 @@ def page_of_replay(
     whole = {count.row: count.value for count in replayed.accuracy if count.n_rows == COUNT}
     counts = {"Quilt": whole, **(baselines or {})}
     skipped = replayed.n_skipped
-    without = f"{counted(skipped, 'row')} without {replayed.label!r}, skipped"
+    without = f"{plural(skipped, 'row')} without {replayed.label!r}, skipped"
     return Page(
-        title or f"Replay of {counted(replayed.n_rows, 'row')}",
+        title or f"Replay of {plural(replayed.n_rows, 'row')}",
         _sentences(replayed, alone=bool(baselines)),
         tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
         _rolling(counts, tuple(row for row in whole if row >= WINDOW), replayed.drift_rows),
@@ -77,9 +77,9 @@ def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
     share = replayed.n_right / max(replayed.n_rows, 1)
     among = ", those before each new model took over among them" if replayed.drifts else ""
     said = [
-        f"In {counted(replayed.n_rows, 'row')} {counted(replayed.n_drifts, 'drift')} "
+        f"In {plural(replayed.n_rows, 'row')} {plural(replayed.n_drifts, 'drift')} "
         f"{'was' if replayed.n_drifts == 1 else 'were'} found, and a new model took over in "
-        f"{counted(len(replayed.drifts), 'segment')}.",
+        f"{plural(len(replayed.drifts), 'segment')}.",
         "Each row was predicted before it was learned, by the model in use and a small net beside "
         f"it that learns from every row: {replayed.n_right:,} were right "
         f"({100 * share:.1f} % of all rows{among})."
@@ -90,7 +90,7 @@ def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
         kept = sum(use.kept for use in last.selection)
         said.append(
             f"The last model took over after row {last.row:,} and was trained on {kept} of "
-            f"{counted(len(last.selection), 'past segment')}"
+            f"{plural(len(last.selection), 'past segment')}"
             f"{how_much(use.share for use in last.selection)}."
         )
     return tuple(said)
@@ -112,7 +112,7 @@ def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
 def _rolling(
     counts: Counts, rows: tuple[int, ...], drifts: tuple[int, ...]
 ) -> AccuracyLines | None:
-    """Each method over the rows before, where all of them were counted."""
+    """Each method over the rows before, where all of them were plural."""
     by_method = {name: tuple(_mean(count, row) for row in rows) for name, count in counts.items()}
     return AccuracyLines(rows, by_method, WINDOW, drifts) if rows else None
 

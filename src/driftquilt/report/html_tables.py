@@ -12,7 +12,7 @@ from driftquilt.quilt.explanation import KEPT_FROM, percent
 from driftquilt.quilt.method import TriedBound
 from driftquilt.report.from_comparison import mean_accuracies
 from driftquilt.report.page import Drift, Page
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 __all__ = ["finite", "has_accuracy_chart", "number", "view"]
 
@@ -105,9 +105,9 @@ def _kept_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
 def _drift_view(drift: Drift) -> dict[str, Any]:
     return {
         "name": drift.name,
-        "n_current": counted(drift.selection.n_current, "current row"),
+        "n_current": plural(drift.selection.n_current, "current row"),
         "row": drift.row,
-        "kept": f"{len(drift.kept)} of {counted(len(drift.uses), 'past segment')} kept"
+        "kept": f"{len(drift.kept)} of {plural(len(drift.uses), 'past segment')} kept"
         f"{how_much(drift.shares.values())}",
         "bound": number(drift.selection.disparity_max, 3),
         "over_folds": _over_folds(drift),

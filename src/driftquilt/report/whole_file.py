@@ -9,11 +9,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from driftquilt.errors import InputError
-from driftquilt.files import about
+from driftquilt.files import atomic_write
 
 __all__ = ["write_whole"]
 
@@ -23,13 +22,5 @@ def write_whole(target: Path, content: bytes) -> None:
     if target.is_dir() or not target.parent.is_dir():
         found = "is a folder" if target.is_dir() else f"there is no folder {target.parent}"
         raise InputError(f"cannot write to {target}: {found}; choose another path")
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    with about(target):
-        try:
-            with draft.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+    with atomic_write(target) as file:
+        file.write(content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from driftquilt.stream.events import (
     ModelTrained,
 )
 from driftquilt.stream.past import first_row
+from driftquilt.text import json_safe
 
 __all__ = [
     "tell_accuracy",
@@ -33,7 +33,7 @@ __all__ = [
 
 def tell_event(event: Event) -> dict[str, Any]:
     """An event with its words; an explanation has a place of its own."""
-    fields = {name: _plain(value) for name, value in event.to_json().items()}
+    fields = {name: json_safe(value, digits=6) for name, value in event.to_json().items()}
     fields.pop("explanation", None)
     return {**fields, "text": str(event)}
 
@@ -104,7 +104,7 @@ def tell_models(served: Served) -> dict[str, Any]:
             {
                 "version": version,
                 "row": None if event is None else event.row,
-                "loss": None if event is None else _plain(event.loss),
+                "loss": None if event is None else json_safe(event.loss, digits=6),
                 "n_bytes": sizes.get(number, 0),
                 "in_use": version == in_use,
             }
@@ -138,7 +138,7 @@ def _tell_selection(served: Served, event: ModelTrained, version: int | None) ->
         "row": event.row,
         "n_current": event.n_current,
         "model": version,
-        "validation_loss": _plain(event.validation_loss),
+        "validation_loss": json_safe(event.validation_loss, digits=6),
         "seconds": round(event.seconds, 3),
         "patches": [
             {
@@ -168,13 +168,7 @@ def _scores(
 
 
 def _scores_of(use: SegmentUse) -> dict[str, float | None]:
-    return {"disparity": _plain(use.disparity.median), "gain": _plain(use.gain.median)}
-
-
-def _plain(value: Any) -> Any:
-    """No NaN and no infinity goes out, and no key that is not text."""
-    if isinstance(value, dict):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, float):
-        return round(value, 6) if math.isfinite(value) else None
-    return value
+    return {
+        "disparity": json_safe(use.disparity.median, digits=6),
+        "gain": json_safe(use.gain.median, digits=6),
+    }

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from driftquilt.errors import InputError, StoreError
-from driftquilt.files import why
+from driftquilt.files import describe_os_error
 from driftquilt.store.base import SealedSegment, Store, name_to_json
 from driftquilt.store.columns import fit, unify
 from driftquilt.store.files import DISK, write_file
@@ -55,7 +55,9 @@ def export(store: Store, path: str | os.PathLike[str]) -> int:
     except StoreError:
         raise
     except OSError as error:
-        raise StoreError(f"the rows cannot be written to {path}: {why(error)}") from error
+        raise StoreError(
+            f"the rows cannot be written to {path}: {describe_os_error(error)}"
+        ) from error
     return n_rows
 
 

@@ -18,16 +18,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import io
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from driftquilt.errors import StoreError
+from driftquilt.files import sync_file, sync_folder
 
 __all__ = [
     "DISK",
@@ -66,7 +65,7 @@ class NewFile:
         return memoryview(data).nbytes
 
     def sync(self) -> None:
-        _sync(self._file.fileno())
+        sync_file(self._file.fileno())
 
     def close(self) -> None:
         self._file.close()
@@ -93,11 +92,11 @@ class Disk:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
         for folder in missing:
-            _sync_folder(folder.parent)
+            sync_folder(folder.parent)
 
     def sync_folder(self, path: Path) -> None:
         """Make the names in a folder durable."""
-        _sync_folder(path)
+        sync_folder(path)
 
 
 DISK = Disk()
@@ -195,19 +194,3 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError(f"{path} is damaged: {error}; restore the store from a copy") from error
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _sync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync(descriptor: int) -> None:
-    full = getattr(fcntl, "F_FULLFSYNC", None)  # macOS, where fsync stops at the drive's cache
-    if full is None:
-        os.fsync(descriptor)
-    else:
-        fcntl.fcntl(descriptor, full)

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from driftquilt.quilt.explanation import KEPT_FROM
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 __all__ = [
     "ClassAppeared",
@@ -80,7 +80,7 @@ class SegmentSealed(Event):
 
     def _words(self) -> str:
         why = " because it was full" if self.full else ""
-        return f"segment {self.segment} sealed with {counted(self.n_rows, 'row')}{why}"
+        return f"segment {self.segment} sealed with {plural(self.n_rows, 'row')}{why}"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class SegmentDropped(Event):
     used: float
 
     def _words(self) -> str:
-        return f"segment {self.segment} ({counted(self.n_rows, 'row')}) dropped as the least used"
+        return f"segment {self.segment} ({plural(self.n_rows, 'row')}) dropped as the least used"
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class ModelTrained(Event):
     def _words(self) -> str:
         kept = sum(share >= KEPT_FROM for share in self.shares.values())
         return (
-            f"trained on {kept} of {counted(len(self.shares), 'past segment')} and "
-            f"{counted(self.n_current, 'current row')} in {self.seconds:.1f} s"
+            f"trained on {kept} of {plural(len(self.shares), 'past segment')} and "
+            f"{plural(self.n_current, 'current row')} in {self.seconds:.1f} s"
         )
 
 

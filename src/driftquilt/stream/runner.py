@@ -66,7 +66,7 @@ from driftquilt.stream.setup import Setup
 from driftquilt.stream.slots import Slots
 from driftquilt.stream.training import Trainer, on_thread
 from driftquilt.stream.waiting import Key, Waiting, plain_key
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 __all__ = ["QuiltStream"]
 
@@ -294,7 +294,7 @@ class QuiltStream(Late):
             if not self._engine.n_current or not self._engine.can_train:
                 raise InputError(
                     f"there is nothing to adapt to: the current segment has "
-                    f"{counted(self._engine.n_current, 'row')}, and labels so far are "
+                    f"{plural(self._engine.n_current, 'row')}, and labels so far are "
                     f"{self.classes}; it takes rows, and two classes"
                 )
             self._engine.adapt()

@@ -26,7 +26,7 @@ from driftquilt.stream.learning import FrozenLearning
 from driftquilt.stream.rows import Label
 from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.waiting import Waiting
-from driftquilt.text import counted
+from driftquilt.text import plural
 
 if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing
@@ -44,9 +44,9 @@ class Status:
     def __repr__(self) -> str:
         # Without the lock: a debugger is not to wait for a training.
         parts = [
-            counted(self.n_rows, "row"),
+            plural(self.n_rows, "row"),
             f"accuracy {self.accuracy:.3f}",
-            counted(len(self._engine.past), "past segment"),
+            plural(len(self._engine.past), "past segment"),
             "no model yet" if self.model is None else f"model {self.model}",
             "training" if self.training else "not training",
         ]

@@ -13,18 +13,17 @@ rename its columns, or give another feed a stream of its own
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from difflib import get_close_matches
+from itertools import islice
 
 from driftquilt.data.row import Row
 from driftquilt.errors import InputError
+from driftquilt.text import closest, listing
 
 __all__ = ["refuse_stranger"]
 
-_MOST = 4  # names to show
-_MOST_COMPARED = 1_000  # names to look for close ones among
+_LISTED = 4  # names in a message
 
 
 def refuse_stranger(
@@ -36,35 +35,22 @@ def refuse_stranger(
     there = sorted(known | just_now)
     if not there:
         return
+    names, columns = listing(there, _LISTED), sorted(row)
     if not row:
         raise InputError(
-            f"the row is empty, but the rows so far had the columns {_listed(there)}; leave it "
-            "out, or give what is known of it"
+            f"the row is empty, but the rows so far had the columns {names}; leave it out, or give "
+            "what is known of it"
         )
-    near = ", ".join(_closest(sorted(row), there))
+    near = ", ".join(_closest(columns, there))
     raise InputError(
-        f"the row has the columns {_listed(sorted(row))}, but the rows so far had none of them, "
-        f"they had {_listed(there)}{f' (close: {near})' if near else ''}; rename its columns, or "
-        "give another feed a stream of its own"
+        f"the row has the columns {listing(columns, _LISTED)}, but the rows so far had none of "
+        f"them, they had {names}{f' (close: {near})' if near else ''}; rename its columns, or give "
+        "another feed a stream of its own"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(reprlib.repr, names[:_MOST]))
-    return shown if len(names) <= _MOST else f"{shown} and {len(names) - _MOST} more"
 
 
 def _closest(names: Collection[str], known: Sequence[str]) -> Iterator[str]:
     """Pairs of a name and the one that it may stand for; case plays no part."""
-    by_word = {_word(name): name for name in known[:_MOST_COMPARED]}
-    n_found = 0
-    for name in names:
-        for word in get_close_matches(_word(name), by_word, n=1):
-            yield f"{reprlib.repr(name)} and {reprlib.repr(by_word[word])}"
-            n_found += 1
-        if n_found == _MOST:
-            return
-
-
-def _word(name: str) -> str:
-    return name.casefold().strip()
+    pairs = ((name, near) for name in names for near in closest(name, known))
+    for name, near in islice(pairs, _LISTED):
+        yield f"{listing([name])} and {listing([near])}"

@@ -135,7 +135,7 @@ def test_a_column_that_turns_to_fractions_late_is_still_numbers(path: Path) -> N
         ("a,b,c,label,segment\n1,q,,x,1\n2,r,,y,1\n", "column 'c' has no value in any row; drop"),
         ("a,a,label,segment\n1,1,x,1\n", r"several columns named \['a'\]"),
         ("label,segment\nx,1\n", "has no column but 'label' and 'segment'; add features"),
-        ("a,lable,segment\n1,x,1\n", "lacks the column 'label' .did you mean 'lable'"),
+        ("a,lable,segment\n1,x,1\n", "lacks the column 'label'; did you mean 'lable'"),
         ("a;label;segment\n1;x;1\n", "lacks the column 'label' and 1 more.*'a;label;segment'"),
         ("a,label,segment\n1,0.5,1\n", "column 'label' holds 0.5, so it is an amount"),
     ],

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import synthetic
 from driftquilt.paper.datasets.base import Stream, check_count, restore_order
 from driftquilt.paper.datasets.real import REAL, SOURCE, find_file, load_real, read_file
+from driftquilt.text import suggest
 
 __all__ = ["Description", "describe", "load", "names"]
 
@@ -133,6 +133,4 @@ def _holds(make: Callable[[], Stream]) -> tuple[bool, str]:
 def _check_name(name: str) -> None:
     if isinstance(name, str) and name in names():
         return
-    near = get_close_matches(str(name).lower(), names(), n=2)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    raise InputError(f"there is no data set {name!r}; {hint}There are: {', '.join(names())}")
+    raise InputError(f"there is no data set {name!r}; {suggest(name, names(), limit=None)}")

@@ -14,11 +14,8 @@ array([[1.],
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +26,13 @@ from pyarrow import csv
 from pyarrow import parquet as pq
 
 from driftquilt.errors import InputError
+from driftquilt.files import atomic_write
+from driftquilt.text import suggest
 
 __all__ = ["is_numeric", "read_numbers", "read_table", "require_columns", "write_parquet"]
 
 _MAGIC = b"PAR1"  # how every Parquet file begins
 _MAX_BLOCK = 2**31 - 1  # bytes, what pyarrow's reader takes at once
-_SHOWN = 8  # columns that an error message lists
 
 
 def read_table(path: Path) -> Any:
@@ -64,13 +62,9 @@ def require_columns(path: Path, table: Any, names: Sequence[str]) -> None:
     lacking = [name for name in names if name not in present]
     if not lacking:
         return
-    near = get_close_matches(lacking[0], present, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
     more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-    rest = ", …" if len(present) > _SHOWN else ""
     raise InputError(
-        f"{path} lacks the column {lacking[0]!r}{more}{hint}; it has "
-        f"{', '.join(map(repr, present[:_SHOWN]))}{rest}"
+        f"{path} lacks the column {lacking[0]!r}{more}; {suggest(lacking[0], present)}"
     )
 
 
@@ -104,27 +98,8 @@ def is_numeric(kind: Any) -> bool:
 
 def write_parquet(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write a file that is there whole or not at all, replacing what stands at `path`."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            pq.write_table(pa.table(dict(columns)), file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # elsewhere a folder cannot be opened
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with atomic_write(path) as file:
+        pq.write_table(pa.table(dict(columns)), file, compression="zstd")
 
 
 def _read_csv(path: Path) -> Any:
