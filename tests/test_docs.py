@@ -25,7 +25,7 @@ from driftquilt.detectors.named import DETECTORS
 from driftquilt.stream import events
 from driftquilt.stream.settings import StreamSettings
 from tests.cli.conftest import Drive, drive  # noqa: F401  # a fixture
-from tests.ports import free_port
+from tests.processes import free_port
 from tests.test_readme import ROOT, blocks, run
 
 DOCS = ROOT / "docs"

@@ -14,7 +14,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +25,7 @@ import redis
 from confluent_kafka import Producer
 from nats.js.api import StreamConfig
 
-from tests.killing import ROOT
-from tests.ports import free_port
+from tests.processes import ROOT, free_port, wait_for
 
 PASSWORD = "rosebud-42"  # noqa: S105
 
@@ -39,14 +37,6 @@ def server(name: str) -> str:
         miss = pytest.fail if os.environ.get("DRIFTQUILT_DATA") else pytest.skip
         miss(f"needs {name}; install it with: apt install {name}")
     return found
-
-
-def wait_for(ready: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Ask again and again until something is so."""
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end, "it did not come to pass in time"
-        time.sleep(0.02)
 
 
 def listens(port: int) -> bool:

@@ -13,7 +13,8 @@ import pytest
 from driftquilt.brokers.broker import Message, Note, Source
 from driftquilt.brokers.connect import open_source
 from driftquilt.errors import SourceError
-from tests.brokers.brokers import KINDS, running, wait_for
+from tests.brokers.brokers import KINDS, running
+from tests.processes import wait_for
 
 BODIES = [f"message {number}".encode() for number in range(300)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from driftquilt.brokers.address import read_address
 from tests.brokers.brokers import running
-from tests.killing import ROOT
+from tests.processes import ROOT
 from tests.test_readme import python_blocks, run
 
 PAGE = ROOT / "docs" / "brokers.md"

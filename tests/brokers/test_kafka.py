@@ -15,8 +15,9 @@ from driftquilt.brokers import kafka
 from driftquilt.brokers.broker import Note
 from driftquilt.brokers.connect import open_source
 from driftquilt.errors import NoteTooLargeError, SourceError
-from tests.brokers.brokers import PASSWORD, KafkaBroker, running, wait_for
+from tests.brokers.brokers import PASSWORD, KafkaBroker, running
 from tests.brokers.test_brokers import read
+from tests.processes import wait_for
 
 
 @pytest.fixture(scope="module")

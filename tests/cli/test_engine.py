@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 
 from driftquilt.paper.results import read_results
-from tests.integrations.ray.processes import MARK, find
-from tests.server.running import wait_for
+from tests.integrations.ray.processes import MARK
+from tests.processes import find_processes, wait_for
 from tests.small_streams import without_times, write_shop, write_sine
 
 
@@ -50,14 +50,14 @@ def test_ctrl_c_amid_works_ends_as_everywhere_and_leaves_nothing_running(tmp_pat
         [sys.executable, "-m", "driftquilt", *words], cwd=tmp_path, stderr=subprocess.PIPE,
         env={**os.environ, **token}, start_new_session=True,
     ) as child:  # fmt: skip
-        wait_for(lambda: find(mark, "ray::_listed"))
+        wait_for(lambda: find_processes(mark, "ray::_listed"))
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does
         _, told = child.communicate(timeout=60)
     assert child.returncode == 130
     assert told.splitlines()[-1].endswith(b"driftquilt: stopped")
     assert not (tmp_path / "select-out").exists()
     for name in ("ray::_listed", "raylet/raylet", "gcs_server"):
-        wait_for(lambda name=name: not find(mark, name))
+        wait_for(lambda name=name: not find_processes(mark, name))
 
 
 def test_reproduce_gives_the_same_rows(tmp_path: Path) -> None:

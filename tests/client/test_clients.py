@@ -18,7 +18,7 @@ from driftquilt import AsyncClient, Client, InputError, ServiceError
 from driftquilt.client.operations import make_call
 from driftquilt.client.retrying import Tries
 from tests.client.conftest import Script, Told, told
-from tests.ports import free_port
+from tests.processes import free_port
 
 PROBLEM = {
     "type": "urn:driftquilt:unknown-stream", "title": "Not found", "status": 404,

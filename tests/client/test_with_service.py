@@ -22,7 +22,8 @@ import pytest
 from driftquilt import AsyncClient, Client, QuiltClassifier, ServiceError
 from driftquilt.client.operations import OPERATIONS, Service, Stream
 from driftquilt.server.tokens import Tokens
-from tests.server.running import Running, wait_for
+from tests.processes import wait_for
+from tests.server.running import Running
 
 
 def rows(n_rows: int, seed: int = 0) -> tuple[list[dict[str, float]], list[str]]:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ import numpy as np
 from driftquilt.client.synchronous import Client
 from driftquilt.errors import DriftquiltError
 from driftquilt.server.tokens import Tokens
-from tests.ports import free_port
+from tests.processes import PATIENCE, free_port, wait_for
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'& <b>bold</b>"
-_PATIENCE = 120.0  # seconds, for whatever has to happen
 _SERVE = "from driftquilt.cli.app import main; main()"
 
 
@@ -74,17 +72,25 @@ class Running:
             env={**os.environ, **self._settings},
         )  # fmt: skip
         with Client(self.url, retries=0) as client:
-            wait_for(lambda: self._is_ready(client))
+            wait_for(lambda: self._is_ready(client), what="the service's readiness")
 
     def kill(self) -> None:
         """As if the power went."""
         self._process.kill()
         self._process.wait()
 
+    def terminate(self) -> None:
+        """Ask it to stop, as a service manager does; `wait` for the end."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def wait(self) -> int:
+        """Return its exit code."""
+        return self._process.wait(timeout=PATIENCE)
+
     def end(self) -> None:
         """In order, as a service manager does."""
-        self._process.send_signal(signal.SIGTERM)
-        assert self._process.wait(timeout=60) == 0
+        self.terminate()
+        assert self.wait() == 0
 
     def _close(self) -> None:
         if self._process.poll() is None:
@@ -98,17 +104,6 @@ class Running:
             return bool(client.ready())
         except DriftquiltError:
             return False
-
-
-def wait_for(happened: Any) -> Any:
-    """What `happened` returns, as soon as it is true."""
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        found = happened()
-        if found:
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"it did not happen within {_PATIENCE:g} s")
 
 
 def drifting_rows(n: int, *, flipped: bool, seed: int) -> tuple[list[dict[str, Any]], list[str]]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import wait_for
 from tests.server.attacked import JSON, MARK, PREDICT, Attacked
-from tests.server.running import Running, wait_for
+from tests.server.running import Running
 from tests.server.serving import send_raw
 
 BODY = f'{{"rows": [{{"age": 1, "city": "{MARK}"}}]}}'.encode()

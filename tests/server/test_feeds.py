@@ -10,7 +10,8 @@ import pytest
 
 from driftquilt.server.served import open_store
 from tests.brokers.brokers import RedisBroker, running
-from tests.server.running import Running, wait_for
+from tests.processes import wait_for
+from tests.server.running import Running
 
 N_ROWS = 400
 

@@ -17,7 +17,7 @@ from driftquilt.server import schemas
 from driftquilt.server.page import HEADERS, load_page
 from driftquilt.server.problems import MEDIA_TYPE, Problem
 from tests.chromium import chromium
-from tests.server.running import wait_for
+from tests.processes import wait_for
 from tests.server.test_page import Visit, visit
 
 _PAGE = load_page()

@@ -15,7 +15,8 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi import checks
 
-from tests.server.running import Running, feed, wait_for
+from tests.processes import wait_for
+from tests.server.running import Running, feed
 from tests.server.test_openapi_walk import DOCUMENT
 
 SCHEMA = schemathesis.openapi.from_dict(json.loads(json.dumps(DOCUMENT)))

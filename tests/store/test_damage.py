@@ -10,7 +10,7 @@ import pytest
 
 from driftquilt.errors import StoreError
 from driftquilt.store.disk import DiskStore
-from tests.store.crash.vfs import HastyDisk
+from tests.crash.disk import UnsyncedDisk
 from tests.store.test_folder import fill
 from tests.store.test_laws import snapshot
 
@@ -112,7 +112,7 @@ def test_whatever_is_garbled_in_the_database_is_an_error_or_harmless(path: Path)
     """2,500 places of it; a byte between the rows may be garbled without meaning anything."""
     file, rng = path / "store.sqlite", Random(0)  # noqa: S311
     whole = file.read_bytes()
-    with DiskStore(path, disk=HastyDisk()) as store:
+    with DiskStore(path, disk=UnsyncedDisk()) as store:
         expected = snapshot(store)
     messages = list[str]()
     for _ in range(250):
@@ -121,7 +121,7 @@ def test_whatever_is_garbled_in_the_database_is_an_error_or_harmless(path: Path)
             data[rng.randrange(100, len(data))] ^= rng.randrange(1, 256)
         file.write_bytes(data)
         try:
-            with DiskStore(path, disk=HastyDisk()) as store:
+            with DiskStore(path, disk=UnsyncedDisk()) as store:
                 found = snapshot(store)
         except StoreError as error:
             messages.append(str(error))

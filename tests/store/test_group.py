@@ -15,20 +15,13 @@ import pytest
 
 from driftquilt.errors import InputError, StoreError
 from driftquilt.store.disk import DiskStore
-from tests.store.crash.vfs import WorldDisk
-from tests.store.crash.work import rows
-from tests.store.crash.world import World
+from tests.crash.disk import SimulatedDisk, SimulatedFiles
+from tests.crash.numbered import rows
+from tests.processes import wait_for
 
 
 def batch(n_rows: int = 1) -> pa.RecordBatch:
     return pa.record_batch({"x": list(range(n_rows))})
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.002)
 
 
 def found_by_another(path: Path, aside: Path) -> int:
@@ -107,21 +100,21 @@ def test_a_pace_that_makes_no_sense_is_refused(
     assert not (tmp_path / "store").exists()
 
 
-def failing(folder: Path, delay: float) -> tuple[DiskStore, World]:
+def failing(folder: Path, delay: float) -> tuple[DiskStore, SimulatedFiles]:
     """A store whose next commit will fail, with two rows safe and three waiting."""
-    world = World()
-    store = DiskStore(folder, commit_rows=100, commit_delay=delay, disk=WorldDisk(world))
+    files = SimulatedFiles()
+    store = DiskStore(folder, commit_rows=100, commit_delay=delay, disk=SimulatedDisk(files))
     store.append(rows(0, 2))
     store.flush()
-    world.fail_at = world.n_steps + 1
+    files.fail_at = files.n_steps + 1
     store.append(rows(2, 3))
-    return store, world
+    return store, files
 
 
 def test_a_commit_that_fails_behind_the_scenes_is_raised_by_the_next_call(tmp_path: Path) -> None:
-    store, world = failing(tmp_path / "live", delay=0.01)
-    assert world.fail_at is not None
-    wait_for(lambda: world.n_steps >= (world.fail_at or 0))
+    store, files = failing(tmp_path / "live", delay=0.01)
+    assert files.fail_at is not None
+    wait_for(lambda: files.n_steps >= (files.fail_at or 0))
     for _ in range(2):
         with pytest.raises(StoreError, match=r"takes nothing since a commit failed.* the 2 rows"):
             store.append(rows(5, 1))
@@ -130,8 +123,8 @@ def test_a_commit_that_fails_behind_the_scenes_is_raised_by_the_next_call(tmp_pa
 
 
 def test_closing_raises_a_failure_that_nobody_was_told_of(tmp_path: Path) -> None:
-    store, world = failing(tmp_path / "live", delay=0.01)
-    wait_for(lambda: world.n_steps >= (world.fail_at or 0))
+    store, files = failing(tmp_path / "live", delay=0.01)
+    wait_for(lambda: files.n_steps >= (files.fail_at or 0))
     with pytest.raises(StoreError, match="takes nothing since a commit failed"):
         store.close()
     store.close()
@@ -180,11 +173,11 @@ def test_threads_that_append_while_the_timer_commits_lose_nothing(tmp_path: Path
 
 
 def test_a_call_that_was_interrupted_leaves_a_store_to_be_opened_again(tmp_path: Path) -> None:
-    class Interrupted(WorldDisk):
+    class Interrupted(SimulatedDisk):
         def rename(self, old: Path, new: Path) -> None:
             raise KeyboardInterrupt(f"while {old} became {new}")
 
-    store = DiskStore(tmp_path / "store", disk=Interrupted(World()))
+    store = DiskStore(tmp_path / "store", disk=Interrupted(SimulatedFiles()))
     store.append(rows(0, 2))
     with pytest.raises(KeyboardInterrupt):
         store.seal()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from driftquilt.store.disk import DiskStore
-from tests.store.crash.vfs import HastyDisk
+from tests.crash.disk import UnsyncedDisk
 
 VALUES = st.one_of(
     st.fixed_dictionaries({"x": st.integers(-(2**53), 2**53)}),
@@ -39,7 +39,7 @@ class Machine(RuleBasedStateMachine):
 
     def open(self) -> None:
         pace = {"commit_rows": 7, "commit_delay": math.inf} if self.in_groups else {}
-        self.store = DiskStore(Path(self.folder.name) / "store", disk=HastyDisk(), **pace)  # type: ignore[arg-type]
+        self.store = DiskStore(Path(self.folder.name) / "store", disk=UnsyncedDisk(), **pace)  # type: ignore[arg-type]
 
     @rule(values=st.lists(VALUES, max_size=5), mark=st.integers())
     def append(self, values: list[dict[str, Any]], mark: int) -> None:

@@ -18,7 +18,7 @@ from driftquilt.stream.checkpoint import read_checkpoint, versions
 from driftquilt.stream.guard import Guard
 from driftquilt.stream.past import first_row
 from driftquilt.stream.runner import QuiltStream
-from tests.store.crash.vfs import HastyDisk
+from tests.crash.disk import UnsyncedDisk
 
 TURN = 150
 LATE = 100  # the row in which a column comes
@@ -62,7 +62,7 @@ def learn(stream: QuiltStream, some: list[LabelledRow]) -> QuiltStream:
 
 def hasty(path: Path, **pace: Any) -> DiskStore:
     """A store on the disk that does not wait for it."""
-    return DiskStore(path, disk=HastyDisk(), **pace)
+    return DiskStore(path, disk=UnsyncedDisk(), **pace)
 
 
 def left_in(store: Store) -> dict[str, Any]:

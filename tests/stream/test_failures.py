@@ -17,8 +17,7 @@ from driftquilt.store.files import NewFile
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream.guard import LET_ALL_THROUGH
 from driftquilt.stream.runner import QuiltStream
-from tests.store.crash.vfs import HastyDisk, WorldDisk
-from tests.store.crash.world import World
+from tests.crash.disk import SimulatedDisk, SimulatedFiles, UnsyncedDisk
 from tests.stream.streams import LabelledRow, hasty, learn, left_in, rows, start
 
 ROWS = rows(66)
@@ -53,7 +52,7 @@ def undisturbed() -> dict[str, Any]:
     return found
 
 
-def live(folder: Path, disk: WorldDisk) -> tuple[int, StoreError | None]:
+def live(folder: Path, disk: SimulatedDisk) -> tuple[int, StoreError | None]:
     """How many rows were acknowledged until something failed, and how it failed."""
     n_said, failed = 0, None
     store = DiskStore(folder, disk=disk)
@@ -89,11 +88,11 @@ def go_on(folder: Path, n_said: int) -> dict[str, Any]:
 
 
 def fail_at(folder: Path, step: int, code: int) -> StoreError | None:
-    disk = WorldDisk(World())
-    disk.world.fail_at, disk.world.failure = step, code
+    disk = SimulatedDisk(SimulatedFiles())
+    disk.files.fail_at, disk.files.failure = step, code
     n_said, failed = live(folder / "live", disk)
-    disk.world.lay_out(folder / "live", folder / "after")
-    disk.let_go()
+    disk.files.lay_out(folder / "live", folder / "after")
+    disk.close()
     if failed is not None:
         assert "then open it again" in str(failed)
         assert ("free some space" in str(failed)) == (code == errno.ENOSPC)
@@ -103,14 +102,14 @@ def fail_at(folder: Path, step: int, code: int) -> StoreError | None:
 
 def count_steps(folder: Path) -> tuple[int, int]:
     """Steps of a life until its first row, and until its end."""
-    disk = WorldDisk(World())
+    disk = SimulatedDisk(SimulatedFiles())
     store = DiskStore(folder, disk=disk)
     stream = start(store, **SETTINGS)
-    n_before = disk.world.n_steps
+    n_before = disk.files.n_steps
     for batch in batches():
         learn_batch(stream, batch)
-    disk.let_go()
-    return n_before, disk.world.n_steps
+    disk.close()
+    return n_before, disk.files.n_steps
 
 
 def fail_at_each(folder: Path, every: int) -> None:
@@ -133,7 +132,7 @@ def test_each_single_step_may_fail(tmp_path: Path) -> None:
     fail_at_each(tmp_path, every=1)
 
 
-class NoRoom(HastyDisk):
+class NoRoom(UnsyncedDisk):
     """A disk on which no file can be made for a while."""
 
     full = False

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.killing import ROOT
+from tests.processes import ROOT
 
 WORK = """
 import os, sys

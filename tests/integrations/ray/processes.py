@@ -7,9 +7,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import numpy as np
+
+from tests.processes import find_processes
 
 MARK = "DRIFTQUILT_TEST_RAY"
 FAST_HEALTH_CHECKS = {
@@ -20,17 +21,6 @@ FAST_HEALTH_CHECKS = {
 }
 
 
-def find(mark: str, name: str = "") -> list[int]:
-    """Processes that have the mark in their environment, and the name in their command."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            marked = f"{MARK}={mark}".encode() in (folder / "environ").read_bytes()
-            if marked and name.encode() in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return found
-
-
 @contextmanager
 def killed_workers(n_kills: int, name: str = "ray::_") -> Iterator[list[int]]:
     """While the block runs, kill so many workers that are busy with a task, one now and then."""
@@ -38,7 +28,7 @@ def killed_workers(n_kills: int, name: str = "ray::_") -> Iterator[list[int]]:
 
     def kill() -> None:
         while len(killed) < n_kills and not over.wait(0.02):
-            busy = [pid for pid in find(os.environ[MARK], name) if pid not in killed]
+            busy = [pid for pid in find_processes(os.environ[MARK], name) if pid not in killed]
             if busy:
                 killed.append(int(draw.choice(busy)))
                 with suppress(ProcessLookupError):

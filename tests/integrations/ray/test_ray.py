@@ -18,7 +18,8 @@ import pytest
 from driftquilt.errors import DriftquiltError, InputError, MissingExtraError, ServiceError
 from driftquilt.integrations.ray.executor import Ray
 from driftquilt.quilt.executor import Threads, find_executor
-from tests.integrations.ray.processes import MARK, find
+from tests.integrations.ray.processes import MARK
+from tests.processes import find_processes, wait_for
 from tests.quilt.test_executor import BrokenWorkError, breaks, die, note, repeat
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -234,17 +235,9 @@ def work(_, item):
 list(Ray().run(work, None, range(4)))
 """
     driver = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, MARK: mark})
-    for _ in range(600):
-        if started.exists():
-            break
-        time.sleep(0.1)
-    assert started.exists()
-    assert len(find(mark)) > 3
+    wait_for(started.exists, what="the start of a task")
+    assert len(find_processes(mark)) > 3
     driver.kill()
     driver.wait()
     for name in ("ray::_listed", "raylet/raylet", "gcs_server"):  # agents take a minute to notice
-        for _ in range(600):
-            if not find(mark, name):
-                break
-            time.sleep(0.1)
-        assert find(mark, name) == []
+        wait_for(lambda name=name: not find_processes(mark, name), what=f"the end of {name}")

@@ -18,7 +18,8 @@ from driftquilt.errors import InputError, StoreError
 from driftquilt.integrations.ray.executor import get, submit
 from driftquilt.integrations.ray.streams import Streams
 from tests.integrations.ray.histories import COLUMNS, month, quilt
-from tests.integrations.ray.processes import MARK, find
+from tests.integrations.ray.processes import MARK
+from tests.processes import find_processes
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -55,7 +56,7 @@ def test_actors_that_are_killed_come_back_and_learn_each_row_once(tmp_path: Path
 
     def kill() -> None:
         while len(killed) < 4 and not over.wait(draw.uniform(0.3, 0.9)):
-            for pid in find(os.environ[MARK], "ray::_StreamActor"):
+            for pid in find_processes(os.environ[MARK], "ray::_StreamActor"):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)

@@ -16,7 +16,7 @@ from driftquilt.paper.datasets import load
 from driftquilt.paper.datasets.base import Stream
 from driftquilt.paper.datasets.real import REAL, SOURCE, cache_folder, find_file, load_real
 from tests.paper.datasets.conftest import Answer, Server, Toy, npy
-from tests.ports import free_port
+from tests.processes import free_port
 from tests.published import load_published
 
 

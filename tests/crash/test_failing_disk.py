@@ -11,9 +11,8 @@ import pytest
 
 from driftquilt.errors import StoreError
 from driftquilt.store.disk import DiskStore
-from tests.store.crash.vfs import HastyDisk, WorldDisk
-from tests.store.crash.work import Seen, expect_all, look, rows, tensors
-from tests.store.crash.world import World
+from tests.crash.disk import SimulatedDisk, SimulatedFiles, UnsyncedDisk
+from tests.crash.numbered import Contents, contents, expect_all, rows, tensors
 
 NAMES = {errno.EIO: "EIO", errno.ENOSPC: "ENOSPC"}
 
@@ -45,39 +44,39 @@ LIFE: list[Callable[[DiskStore], object]] = [
 ]
 
 
-def live(folder: Path, disk: WorldDisk) -> tuple[Seen, StoreError | None]:
+def live(folder: Path, disk: SimulatedDisk) -> tuple[Contents, StoreError | None]:
     """What was acknowledged until something failed, and how it failed."""
-    said, failed = Seen(), None
+    acknowledged, failed = Contents(), None
     try:
         with DiskStore(folder, disk=disk) as store:
             for step in LIFE:
                 step(store)
-                said = look(store)
+                acknowledged = contents(store)
     except StoreError as error:
         failed = error
-    return said, failed
+    return acknowledged, failed
 
 
 def fail_at(folder: Path, step: int, code: int) -> StoreError | None:
-    disk = WorldDisk(World())
-    disk.world.fail_at, disk.world.failure = step, code
-    said, failed = live(folder / "live", disk)
+    disk = SimulatedDisk(SimulatedFiles())
+    disk.files.fail_at, disk.files.failure = step, code
+    acknowledged, failed = live(folder / "live", disk)
     for name, rng in (("seen", None), ("cut", Random(step))):  # noqa: S311
         after = folder / name
-        disk.world.lay_out(folder / "live", after, rng)
-        with DiskStore(after, disk=HastyDisk()) as store:
-            expect_all(store, after, said)
-    disk.let_go()
+        disk.files.lay_out(folder / "live", after, rng)
+        with DiskStore(after, disk=UnsyncedDisk()) as store:
+            expect_all(store, after, acknowledged)
+    disk.close()
     return failed
 
 
 @pytest.mark.parametrize("code", NAMES, ids=NAMES.values())
 def test_whichever_step_fails_everything_acknowledged_stays(tmp_path: Path, code: int) -> None:
-    disk = WorldDisk(World())
+    disk = SimulatedDisk(SimulatedFiles())
     _, failed = live(tmp_path / "whole", disk)
     assert failed is None
-    n_steps, n_failed = disk.world.n_steps, 0
-    disk.let_go()
+    n_steps, n_failed = disk.files.n_steps, 0
+    disk.close()
     for step in range(1, n_steps + 1):
         failed = fail_at(tmp_path / str(step), step, code)
         if failed is not None:
@@ -89,10 +88,10 @@ def test_whichever_step_fails_everything_acknowledged_stays(tmp_path: Path, code
 
 
 def test_after_a_commit_that_failed_nothing_is_acknowledged(tmp_path: Path) -> None:
-    disk = WorldDisk(World())
+    disk = SimulatedDisk(SimulatedFiles())
     store = DiskStore(tmp_path / "live", disk=disk)
     append(store, 3)
-    disk.world.fail_at = disk.world.n_steps + 1
+    disk.files.fail_at = disk.files.n_steps + 1
     with pytest.raises(StoreError, match="a commit failed in the store"):
         append(store, 4)
     with pytest.raises(StoreError, match="takes nothing since a commit failed; open it again"):
@@ -101,16 +100,16 @@ def test_after_a_commit_that_failed_nothing_is_acknowledged(tmp_path: Path) -> N
         store.flush()
     assert store.n_durable == 3
     store.close()
-    disk.world.lay_out(tmp_path / "live", tmp_path / "after")
-    with DiskStore(tmp_path / "after", disk=HastyDisk()) as again:
+    disk.files.lay_out(tmp_path / "live", tmp_path / "after")
+    with DiskStore(tmp_path / "after", disk=UnsyncedDisk()) as again:
         assert again.n_appended == 3
 
 
 def test_a_seal_that_found_the_disk_full_can_be_tried_again(tmp_path: Path) -> None:
-    disk = WorldDisk(World())
+    disk = SimulatedDisk(SimulatedFiles())
     with DiskStore(tmp_path / "live", disk=disk) as store:
         append(store, 3)
-        disk.world.fail_at, disk.world.failure = disk.world.n_steps + 3, errno.ENOSPC
+        disk.files.fail_at, disk.files.failure = disk.files.n_steps + 3, errno.ENOSPC
         with pytest.raises(StoreError, match=r"sealing a segment failed .* free some space"):
             seal(store)
         assert [path.name for path in (tmp_path / "live" / "segments").iterdir()] == []

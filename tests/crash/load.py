@@ -7,60 +7,20 @@ has, and how often.
 from __future__ import annotations
 
 import itertools
-import os
-import signal
 import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import httpx
 
-from driftquilt.store.disk import DiskStore
 from tests.server.running import Running
 
 SETTINGS = {"n_wait": 50, "segment_rows": 400, "max_segments": 100_000, "max_models": 100}
 _PATH = "/v1/streams/s"
 _PAUSE = 0.02  # seconds between two tries
-
-
-class Killable(Running):
-    """A service that is killed and begun again; `starts` are the seconds until it was ready."""
-
-    def __init__(self, folder: Path, **settings: object) -> None:
-        super().__init__(folder, **settings)
-        self.starts: list[float] = []
-
-    def __enter__(self) -> Killable:
-        super().__enter__()
-        return self
-
-    def begin(self) -> None:
-        began = time.monotonic()
-        super().begin()
-        self.starts.append(time.monotonic() - began)
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-        assert self._process.wait(timeout=30) == -signal.SIGKILL
-
-    def signal(self) -> None:
-        """What a service manager sends; `wait` for the end."""
-        os.kill(self.pid, signal.SIGTERM)
-
-    def wait(self, seconds: float) -> int:
-        return self._process.wait(timeout=seconds)
-
-    def stored(self) -> Counter[int]:
-        """How often each numbered row is in the store; nobody may have it open."""
-        with DiskStore(self.store / "streams/s/store") as store:
-            sealed = [store.read(segment.number) for segment in store.segments]
-            tables = [table for table in (*sealed, store.open_rows()) if len(table)]
-        return Counter(int(n) for table in tables for n in table["number"].to_pylist())
 
 
 class Load:
@@ -73,13 +33,13 @@ class Load:
         self.wrong: list[object] = []
         self._numbers = itertools.count()
         self._may_go, self._over = threading.Event(), threading.Event()
-        works: list[Callable[[httpx.Client, Random], None]] = [
+        tasks: list[Callable[[httpx.Client, Random], None]] = [
             *(self._predict_and_label, self._learn) * 2,
             self._change,
         ]
         self._threads = [
             threading.Thread(target=self._work, args=[work, Random(f"{seed} {number}")])  # noqa: S311
-            for number, work in enumerate(works)
+            for number, work in enumerate(tasks)
         ]
 
     def __enter__(self) -> Load:
@@ -143,25 +103,25 @@ class Load:
 
     def _predict_and_label(self, client: httpx.Client, rng: Random) -> None:
         numbers, rows, labels = self._rows(rng)
-        told = self._post(client, "/predict", {"rows": rows}).raise_for_status().json()
-        pairs = [{"id": i, "label": y} for i, y in zip(told["ids"], labels, strict=True)]
+        answered = self._post(client, "/predict", {"rows": rows}).raise_for_status().json()
+        pairs = [{"id": i, "label": y} for i, y in zip(answered["ids"], labels, strict=True)]
         rng.shuffle(pairs)
         half = len(pairs) // 2
         for some in (pairs[:half], pairs[half:]):
             if some:
-                self._expect(self._post(client, "/labels", {"labels": some}), len(some))
+                self._check(self._post(client, "/labels", {"labels": some}), len(some))
         self.acknowledged += numbers
 
     def _learn(self, client: httpx.Client, rng: Random) -> None:
         numbers, rows, labels = self._rows(rng)
         answer = self._post(client, "/labels", {"rows": rows, "labels": labels})
-        self._expect(answer, len(numbers))
+        self._check(answer, len(numbers))
         self.acknowledged += numbers
 
-    def _expect(self, answer: httpx.Response, n_rows: int) -> None:
-        told = answer.raise_for_status().json()
-        if (told["learned"], told["repeated"], told["refused"]) != (n_rows, 0, []):
-            self.wrong.append(told)
+    def _check(self, answer: httpx.Response, n_rows: int) -> None:
+        answered = answer.raise_for_status().json()
+        if (answered["learned"], answered["repeated"], answered["refused"]) != (n_rows, 0, []):
+            self.wrong.append(answered)
 
     def _change(self, client: httpx.Client, rng: Random) -> None:
         time.sleep(rng.uniform(0, 0.3))

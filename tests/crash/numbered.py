@@ -17,8 +17,8 @@ import pyarrow as pa
 from driftquilt.store.base import Store
 
 
-class Seen(NamedTuple):
-    """What a store has acknowledged, or what is found in it."""
+class Contents(NamedTuple):
+    """What a store has acknowledged, or what is in it."""
 
     n_rows: int = 0
     first_segment: int = 1
@@ -27,11 +27,11 @@ class Seen(NamedTuple):
     last_model: int = 0
 
 
-def look(store: Store) -> Seen:
+def contents(store: Store) -> Contents:
     """What is durable now; ranges of numbers are empty as long as nothing was made."""
     segments = [segment.number for segment in store.segments] or [1, 0]
     models = [model.number for model in store.models] or [1, 0]
-    return Seen(store.n_durable, segments[0], segments[-1], models[0], models[-1])
+    return Contents(store.n_durable, segments[0], segments[-1], models[0], models[-1])
 
 
 def rows(first: int, n_rows: int) -> pa.RecordBatch:
@@ -47,7 +47,7 @@ def tensors(number: int) -> bytes:
     return f"model {number} ".encode() * 70
 
 
-def do_something(store: Store, rng: Random) -> None:
+def change(store: Store, rng: Random) -> None:
     """One random call that writes."""
     dice, segments, models = rng.random(), store.segments, store.models
     if dice < 0.1 and store.n_open:
@@ -66,9 +66,9 @@ def do_something(store: Store, rng: Random) -> None:
         store.append(rows(n, n_rows), {"next": n + n_rows})
 
 
-def expect_all(store: Store, folder: Path, said: Seen) -> Seen:
-    """Everything acknowledged is there once, in order and whole; returns what was found."""
-    found = look(store)
+def expect_all(store: Store, folder: Path, acknowledged: Contents) -> Contents:
+    """Everything acknowledged is there once, in order and whole; returns what was present."""
+    present = contents(store)
     ids = [store.read(segment.number)["id"].to_numpy() for segment in store.segments]
     for segment, part in zip(store.segments, ids, strict=True):
         assert part[0] == segment.name
@@ -77,23 +77,22 @@ def expect_all(store: Store, folder: Path, said: Seen) -> Seen:
     everything = np.concatenate(ids)
     first = int(everything[0]) if len(everything) else store.n_appended
     np.testing.assert_array_equal(everything, np.arange(first, store.n_appended))
-    assert said.n_rows <= store.n_appended
+    assert acknowledged.n_rows <= store.n_appended
     assert store.state.get("next", 0) == store.n_appended
     assert store.state.get("sealed", 0) == store.n_appended - store.n_open
-    _expect_numbers(found, said)
+    _expect_numbers(present, acknowledged)
     for model in store.models:
         assert store.model(model.number) == (tensors(model.number), {"number": model.number})
-    assert store.state.get("model", 0) == found.last_model
+    assert store.state.get("model", 0) == present.last_model
     _expect_no_leftovers(store, folder)
-    return found
+    return present
 
 
-def _expect_numbers(found: Seen, said: Seen) -> None:
+def _expect_numbers(present: Contents, acknowledged: Contents) -> None:
     """At most the call that was cut short has done more than was acknowledged."""
-    assert said.last_segment <= found.last_segment <= said.last_segment + 1
-    assert said.last_model <= found.last_model <= said.last_model + 1
-    assert said.first_segment <= found.first_segment <= said.first_segment + 1
-    assert said.first_model <= found.first_model <= said.first_model + 1
+    for name in Contents._fields[1:]:
+        before = getattr(acknowledged, name)
+        assert before <= getattr(present, name) <= before + 1, name
 
 
 def _expect_no_leftovers(store: Store, folder: Path) -> None:

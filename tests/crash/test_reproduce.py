@@ -17,13 +17,13 @@ import pytest
 from driftquilt.paper.plan import make_plan
 from driftquilt.paper.results import read_results
 from driftquilt.paper.run import run_plan
+from tests.processes import PATIENCE, find_processes, wait_for
 from tests.small_streams import without_times, write_sine
 
 METHODS = ["full_data", "sega", "quilt"]
 N_KILLS = 6
-PROC = Path("/proc")
 
-pytestmark = pytest.mark.skipif(not PROC.exists(), reason="finds processes by /proc")
+pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes by /proc")
 
 
 class Reproduce:
@@ -54,35 +54,20 @@ class Reproduce:
 
     def alive(self) -> list[int]:
         """Its processes, workers and all."""
-        found = []
-        for folder in PROC.glob("[0-9]*"):
-            try:
-                marked = self.mark.encode() in (folder / "environ").read_bytes()
-                ended = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-            except OSError:
-                continue
-            if marked and not ended:
-                found.append(int(folder.name))
-        return found
+        return find_processes(self.mark)
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+    def wait_for(self, condition: Callable[[], bool]) -> None:
         """Until the condition holds or the run has ended."""
-        end = time.monotonic() + seconds
-        while self.running and not condition():
-            assert time.monotonic() < end, "waited in vain"
-            time.sleep(0.005)
+        wait_for(lambda: not self.running or condition(), what="a condition of the run")
 
     def expect_gone(self) -> None:
         """No process is left, at the latest after some seconds."""
-        end = time.monotonic() + 10
-        while self.alive() and time.monotonic() < end:
-            time.sleep(0.02)
-        assert self.alive() == []
+        wait_for(lambda: not self.alive(), what="the end of all processes")
 
     def close(self) -> None:
         for pid in self.alive():
             os.kill(pid, signal.SIGKILL)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -107,7 +92,7 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_rows(
         run = start(n_seeds)
         goal = run.n_lines + rng.randint(1, 4)
         if n_kills >= N_KILLS:
-            run.wait_for(lambda: False, 120)
+            run.wait_for(lambda: False)
         elif n_kills % 2:  # every other one dies while it is starting
             time.sleep(rng.uniform(0.2, 2))
         else:
@@ -119,7 +104,8 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_rows(
         n_kills += 1
         run.expect_gone()
     assert n_kills >= N_KILLS
-    assert run.process.returncode == 0
+    _, errors = run.process.communicate()
+    assert run.process.returncode == 0, errors
     assert (tmp_path / "out" / "accuracy.md").exists()
     found = read_results(tmp_path / "out" / "results.jsonl")
     plan = make_plan(datasets=[str(tmp_path / "short.csv")], methods=METHODS, n_seeds=n_seeds)
@@ -140,7 +126,7 @@ def test_ctrl_c_ends_at_once_with_one_line_and_loses_nothing(
     assert run.running
     n_lines = run.n_lines
     os.killpg(run.process.pid, signal.SIGINT)
-    stdout, stderr = run.process.communicate(timeout=10)
+    stdout, stderr = run.process.communicate(timeout=PATIENCE)
     assert run.process.returncode == 130
     assert stdout == ""
     assert stderr.splitlines()[-1] == (
