@@ -55,3 +55,8 @@ def find_processes(mark: str, name: str = "") -> list[int]:
             if marked and named and not ended:
                 pids.append(int(folder.name))
     return pids
+
+
+def expect_gone(mark: str, name: str = "") -> None:
+    """Wait until no such process is left."""
+    wait_for(lambda: not find_processes(mark, name), what=f"the end of {name or 'all processes'}")

@@ -15,7 +15,7 @@ import pytest
 
 from driftquilt.paper.results import read_results
 from tests.integrations.ray.processes import MARK
-from tests.processes import find_processes, wait_for
+from tests.processes import expect_gone, find_processes, wait_for
 from tests.small_streams import without_times, write_shop, write_sine
 
 
@@ -57,7 +57,7 @@ def test_ctrl_c_amid_works_ends_as_everywhere_and_leaves_nothing_running(tmp_pat
     assert told.splitlines()[-1].endswith(b"driftquilt: stopped")
     assert not (tmp_path / "select-out").exists()
     for name in ("ray::_listed", "raylet/raylet", "gcs_server"):
-        wait_for(lambda name=name: not find_processes(mark, name))
+        expect_gone(mark, name)
 
 
 def test_reproduce_gives_the_same_rows(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from driftquilt.paper.plan import make_plan
 from driftquilt.paper.results import read_results
 from driftquilt.paper.run import run_plan
-from tests.processes import PATIENCE, find_processes, wait_for
+from tests.processes import PATIENCE, expect_gone, find_processes, wait_for
 from tests.small_streams import without_times, write_sine
 
 METHODS = ["full_data", "sega", "quilt"]
@@ -60,10 +60,6 @@ class Reproduce:
         """Until the condition holds or the run has ended."""
         wait_for(lambda: not self.running or condition(), what="a condition of the run")
 
-    def expect_gone(self) -> None:
-        """No process is left, at the latest after some seconds."""
-        wait_for(lambda: not self.alive(), what="the end of all processes")
-
     def close(self) -> None:
         for pid in self.alive():
             os.kill(pid, signal.SIGKILL)
@@ -102,7 +98,7 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_rows(
             break
         run.process.kill()
         n_kills += 1
-        run.expect_gone()
+        expect_gone(run.mark)
     assert n_kills >= N_KILLS
     _, errors = run.process.communicate()
     assert run.process.returncode == 0, errors
@@ -135,4 +131,4 @@ def test_ctrl_c_ends_at_once_with_one_line_and_loses_nothing(
     assert "Traceback" not in stderr
     assert "KeyboardInterrupt" not in stderr
     assert len(read_results(run.path)) >= n_lines
-    run.expect_gone()
+    expect_gone(run.mark)

@@ -22,7 +22,7 @@ def published(table: str, dataset: str, method: str, metric: str) -> float | Non
 
 @cache
 def _numbers() -> dict[tuple[str, str, str, str], float]:
-    text = files("driftquilt.report").joinpath("published.csv").read_text()
+    text = files("driftquilt.paper").joinpath("published.csv").read_text()
     return {
         (row["table"], row["dataset"], row["method"], row["metric"]): float(row["mean"])
         for row in csv.DictReader(text.splitlines())

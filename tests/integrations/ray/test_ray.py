@@ -19,7 +19,7 @@ from driftquilt.errors import DriftquiltError, InputError, MissingExtraError, Se
 from driftquilt.integrations.ray.executor import Ray
 from driftquilt.quilt.executor import Threads, find_executor
 from tests.integrations.ray.processes import MARK
-from tests.processes import find_processes, wait_for
+from tests.processes import expect_gone, find_processes, wait_for
 from tests.quilt.test_executor import BrokenWorkError, breaks, die, note, repeat
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -240,4 +240,4 @@ list(Ray().run(work, None, range(4)))
     driver.kill()
     driver.wait()
     for name in ("ray::_listed", "raylet/raylet", "gcs_server"):  # agents take a minute to notice
-        wait_for(lambda name=name: not find_processes(mark, name), what=f"the end of {name}")
+        expect_gone(mark, name)
