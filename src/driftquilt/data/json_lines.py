@@ -1,11 +1,11 @@
 r"""Rows of JSON lines: one object per line, one column per key.
 
-Keys may come late or be missing in some lines. Strings that are all ISO dates, or all time
-stamps, become dates or time stamps, as in a CSV file; other strings are text, "NA" too. A column
-that mixes numbers and strings, or holds lists or objects, is refused by name and line.
+Keys may come late or be missing in some lines. Strings that are all ISO dates, or all timestamps,
+become dates or timestamps, as in a CSV file; other strings are text, "NA" too. A column that mixes
+numbers and strings, or holds lists or objects, is refused by name and line.
 
 >>> import io
->>> from driftquilt.data.raw import spool
+>>> from driftquilt.data.source import spool
 >>> rows = JsonRows(spool("a.jsonl", io.BytesIO(b'{"age": 31}\n{"age": null}\n')))
 >>> [batch.to_pydict() for batch in rows.batches()]
 [{'age': [31, None]}]
@@ -20,45 +20,49 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from driftquilt.data.csv_rows import BeginAnew
-from driftquilt.data.kinds import cast, is_nested, join
-from driftquilt.data.lines import refuse_bad_byte
-from driftquilt.data.raw import BLOCK, Source, one_line
+from driftquilt.data.column_types import cast, common_type
+from driftquilt.data.csv_files import TypesChanged, refuse_bad_byte
+from driftquilt.data.source import BLOCK, ByteSource, one_line
 from driftquilt.errors import InputError
 
 __all__ = ["JsonRows"]
 
-_DATED = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
+_DATES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 _WORDS = {bool: "a boolean", str: "text", int: "a number", float: "a number"}
 
 
 class JsonRows:
-    """The rows of one file; the kinds of its columns are found on the way."""
+    """The rows of one file; the types of its columns are detected while reading."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self.source = source
         self.notes: list[str] = []
-        self._kinds: dict[str, Any] = {}
+        self._types: dict[str, Any] = {}
         _refuse_array(source)
         for first_line, block in self._blocks():
-            self._learn(self._read(first_line, block))
+            self._update_types(self._parse(first_line, block))
             break
 
     @property
     def schema(self) -> Any:
-        return pa.schema(self._kinds)
+        return pa.schema(self._types)
 
     def batches(self) -> Iterator[Any]:
-        """All rows, in order; raises `BeginAnew` after a kind was widened or a key was new."""
+        """Yield all rows, in order; raise `TypesChanged` after a type was widened or a key new."""
         for first_line, block in self._blocks():
-            table = self._read(first_line, block)
-            if self._learn(table):
-                raise BeginAnew
-            columns = [self._column(table, name, kind) for name, kind in self._kinds.items()]
+            table = self._parse(first_line, block)
+            if self._update_types(table):
+                raise TypesChanged
+            columns = [
+                cast(table[name], kind)
+                if name in table.column_names
+                else pa.nulls(table.num_rows, kind)
+                for name, kind in self._types.items()
+            ]
             yield from pa.table(columns, schema=self.schema).to_batches()
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """Whole lines, some at a time, and the number of the first."""
+        """Yield whole lines, some at a time, and the number of the first."""
         line, rest = 1, b""
         with self.source.text() as file:
             while data := file.read(BLOCK):
@@ -73,53 +77,48 @@ class JsonRows:
             if rest.strip():
                 yield line, rest
 
-    def _read(self, first_line: int, block: bytes) -> Any:
-        """The block as a table, its strings still strings."""
-        texts = [name for name, kind in self._kinds.items() if kind in (*_DATED, pa.string())]
+    def _parse(self, first_line: int, block: bytes) -> Any:
+        """Return the block as a table, its strings still strings."""
+        texts = [name for name, kind in self._types.items() if kind in (*_DATES, pa.string())]
         try:
             block.decode()
-            table = _parse(block, texts)
+            table = _read_json(block, texts)
             stamps = [f.name for f in table.schema if pa.types.is_timestamp(f.type)]
             if stamps:
-                table = _parse(block, [*texts, *stamps]).select(table.column_names)
+                table = _read_json(block, [*texts, *stamps]).select(table.column_names)
         except UnicodeDecodeError:
             refuse_bad_byte(self.source)
             raise
         except pa.ArrowInvalid as error:
             self._explain(first_line, block)
             raise InputError(f"{self.source.name}: {one_line(error)}") from error
-        if any(map(is_nested, table.schema.types)):
+        if any(map(pa.types.is_nested, table.schema.types)):
             self._explain(first_line, block)
         return table
 
-    def _learn(self, table: Any) -> bool:
-        """Take note of the kinds in a block; whether that changed any."""
-        before = dict(self._kinds)
+    def _update_types(self, table: Any) -> bool:
+        """Take in the types of a block; return whether that changed any."""
+        before = dict(self._types)
         for name in table.column_names:
-            known = self._kinds.get(name, pa.null())
-            found = _dated(table[name], known)
-            both = join(known, found)
-            self._kinds[name] = pa.string() if both is None else both
+            known = self._types.get(name, pa.null())
+            new = _type_of(table[name], known)
+            both = common_type(known, new)
+            self._types[name] = pa.string() if both is None else both
             if both is None:
-                self._refuse_mixture(name, known, found)
+                self._refuse_mixture(name, known, new)
                 self.notes.append(
                     f"{self.source.name}: column {name!r} is read as text, not {known}, because "
-                    "some of it is no date"
+                    "some of it is not a date"
                 )
-        return before != self._kinds
+        return before != self._types
 
-    def _refuse_mixture(self, name: str, known: Any, found: Any) -> None:
-        if {known, found} <= {*_DATED, pa.string()}:
+    def _refuse_mixture(self, name: str, known: Any, new: Any) -> None:
+        if {known, new} <= {*_DATES, pa.string()}:
             return
         raise InputError(
-            f"{self.source.name}: column {name!r} holds {known} first and {found} later; make it "
+            f"{self.source.name}: column {name!r} holds {known} first and {new} later; make it "
             "the same in every line"
         )
-
-    def _column(self, table: Any, name: str, kind: Any) -> Any:
-        if name not in table.column_names:
-            return pa.nulls(table.num_rows, kind)
-        return cast(table[name], kind)
 
     def _explain(self, first_line: int, block: bytes) -> None:
         """Raise what is wrong, with its line, if a plain reading of the lines finds it."""
@@ -131,7 +130,7 @@ class JsonRows:
             for name, value in _load(where, line).items():
                 if value is None:
                     continue
-                word = _word(where, name, value)
+                word = _describe(where, name, value)
                 at, before = first.setdefault(name, (number, word))
                 if word != before:
                     raise InputError(
@@ -140,7 +139,7 @@ class JsonRows:
                     )
 
 
-def _refuse_array(source: Source) -> None:
+def _refuse_array(source: ByteSource) -> None:
     if source.text_head(512).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         raise InputError(
             f"{source.name} is a JSON array, not JSON lines; write one object such as {{...}} per "
@@ -148,7 +147,7 @@ def _refuse_array(source: Source) -> None:
         )
 
 
-def _parse(block: bytes, texts: list[str]) -> Any:
+def _read_json(block: bytes, texts: list[str]) -> Any:
     return arrow_json.read_json(
         pa.BufferReader(block),
         arrow_json.ReadOptions(block_size=max(len(block), 1024)),
@@ -156,13 +155,13 @@ def _parse(block: bytes, texts: list[str]) -> Any:
     )
 
 
-def _dated(column: Any, known: Any) -> Any:
-    """The kind of a column: of strings, the kind of date that all of them are, if they are."""
+def _type_of(column: Any, known: Any) -> Any:
+    """Return the type of a column: of strings, the type of date that all of them are, if any."""
     if not pa.types.is_string(column.type):
         return column.type
     if column.null_count == len(column):
         return pa.null()
-    for kind in _DATED if known != pa.string() else ():
+    for kind in _DATES if known != pa.string() else ():
         try:
             column.cast(kind)
         except pa.ArrowInvalid:
@@ -173,23 +172,23 @@ def _dated(column: Any, known: Any) -> Any:
 
 def _load(where: str, line: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        record = json.loads(line)
     except json.JSONDecodeError as error:
         if line.lstrip().startswith("{") and error.pos >= len(line.rstrip()):
             raise InputError(
-                f"{where} is not JSON: it ends inside an object; write each object on one line, "
-                "as jq -c . does"
+                f"{where} is not valid JSON: it ends inside an object; write each object on one "
+                "line, as jq -c . does"
             ) from error
-        raise InputError(f"{where} is not JSON: {error.msg}; correct or drop it") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{where} is no object; write one object such as {{...}} per line")
-    return found
+        raise InputError(f"{where} is not valid JSON: {error.msg}; correct or drop it") from error
+    if not isinstance(record, dict):
+        raise InputError(f"{where} is not an object; write one object such as {{...}} per line")
+    return record
 
 
-def _word(where: str, name: str, value: Any) -> str:
+def _describe(where: str, name: str, value: Any) -> str:
     if type(value) not in _WORDS:
         raise InputError(
             f"{where}: column {name!r} is nested ({type(value).__name__}); give each of its values "
-            f"a key of its own, or take it out, as jq -c 'del(.[{json.dumps(name)}])' does"
+            f"a key of its own, or remove it, as jq -c 'del(.[{json.dumps(name)}])' does"
         )
     return _WORDS[type(value)]

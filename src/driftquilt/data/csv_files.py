@@ -1,0 +1,298 @@
+r"""Rows of a CSV file, whose column types are detected while reading.
+
+The header is the first line that is not blank; unless `TextFormat` names the delimiter, it is the
+one of `,` `;` tab and `|` that the header has most of, outside quotes. Empty fields and NA, NaN,
+null, NULL, N/A are missing, quoted or not; blank lines are skipped. Types are guessed from the
+first block: integers, floats, booleans, ISO dates and timestamps (in microseconds), else text.
+Where a later value does not fit, the type is widened and reading has to restart: `TypesChanged`.
+
+What is wrong with a file is found a second time by a slow, plain reader, which knows the line.
+
+>>> from driftquilt.data.source import spool
+>>> rows = CsvRows(spool("a.csv", io.BytesIO(b"age;day\n31;2024-05-01\nNA;\n")))
+>>> [batch.to_pydict() for batch in rows.batches()]
+[{'age': [31, None], 'day': [datetime.date(2024, 5, 1), None]}]
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from driftquilt.data.column_types import common_type
+from driftquilt.data.hints import DateHints, DecimalHints
+from driftquilt.data.source import BLOCK, ByteSource, TextFormat, one_line, reading
+from driftquilt.errors import InputError
+from driftquilt.text import listing
+
+__all__ = ["CsvRows", "TypesChanged", "name_columns", "refuse_bad_byte", "unnamed_notes"]
+
+_BLOCK = 1 << 20  # bytes; pyarrow reads many such blocks ahead
+_DELIMITERS = (",", ";", "\t", "|")
+_END = "\x1a end of data \x1a"  # read as a row of its own, unless a quote is open
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+# What pyarrow says of a value that does not fit; it has no other way to name the column.
+_MISFIT = re.compile(r"In CSV column #(\d+): CSV conversion error to [^:]*: [^']*'(.*)'", re.S)
+_SHOWN = 40  # characters of a value in a note
+
+
+class TypesChanged(Exception):  # noqa: N818  not an error: it never leaves `data`
+    """The column types of an input have changed; rows read so far do not fit them."""
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The names as written and as used, the delimiter, and the number of blank lines above."""
+
+    written: list[str]
+    names: list[str]
+    delimiter: str
+    n_blank: int
+
+
+class CsvRows:
+    """The rows of one file; `notes` says which columns were widened or look odd, and why."""
+
+    def __init__(self, source: ByteSource, form: TextFormat = TextFormat()) -> None:  # noqa: B008
+        self.source = source
+        self._decimal = form.decimal
+        self._header = _read_header(source, form.delimiter)
+        self.notes = unnamed_notes(source.name, self._header.written)
+        self._types = self._guess_types()
+
+    @property
+    def schema(self) -> Any:
+        return pa.schema(self._types)
+
+    def batches(self) -> Iterator[Any]:
+        """Yield all rows, in order; raise `TypesChanged` after a type was widened."""
+        hints = DecimalHints(self._decimal), DateHints()
+        last = None
+        with self._open(self._types) as reader:
+            for batch in reader:
+                for each in hints:
+                    each.add(batch)
+                yield batch
+                last = batch if batch.num_rows else last
+        if last is not None and _ends_with_lines(last):  # so does a quote that is never closed
+            _refuse_bad_row(self.source, self._header)
+        # Beside other files this one may be read again, and would repeat its notes.
+        notes = [note for each in hints for note in each.notes(self.source.name)]
+        self.notes += [note for note in notes if note not in self.notes]
+
+    def _guess_types(self) -> dict[str, Any]:
+        with self._open() as reader:
+            schema = reader.schema
+        if any(pa.types.is_binary(kind) for kind in schema.types):
+            refuse_bad_byte(self.source)
+        return {field.name: _in_microseconds(field.type) for field in schema}
+
+    @contextmanager
+    def _open(self, column_types: dict[str, Any] | None = None) -> Iterator[Any]:
+        """Open the file for pyarrow, and explain what it does not understand."""
+        header = self._header
+        options = (
+            arrow_csv.ReadOptions(
+                block_size=_BLOCK,
+                column_names=header.names,
+                skip_rows=header.n_blank,
+                skip_rows_after_names=1,
+            ),
+            arrow_csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                column_types=column_types, strings_can_be_null=True, decimal_point=self._decimal
+            ),
+        )
+        try:
+            with self.source.text() as file, arrow_csv.open_csv(file, *options) as reader:
+                yield reader
+        except InputError as error:
+            if isinstance(error.__cause__, pa.ArrowInvalid):
+                self._explain(str(error.__cause__))
+            raise
+
+    def _explain(self, message: str) -> None:
+        """Widen a type and restart, or raise what is wrong; return if neither is known."""
+        misfit = _MISFIT.search(message)
+        if misfit is not None:
+            self._widen(self._header.names[int(misfit[1])], misfit[2])
+            raise TypesChanged
+        if "UTF8" in message:
+            refuse_bad_byte(self.source)
+        _refuse_bad_row(self.source, self._header)
+        if "straddling" in message or "out of sync" in message:
+            raise InputError(
+                f"{self.source.name}: a row is longer than {_BLOCK >> 20} MB; shorten or drop its "
+                "long texts"
+            )
+
+    def _widen(self, name: str, value: str) -> None:
+        before = self._types[name]
+        after = common_type(before, _type_of(value, self._decimal))
+        if after is None or after == before:
+            after = pa.string()
+        elif not pa.types.is_timestamp(before):
+            after = _in_microseconds(after)
+        self._types[name] = after
+        if not pa.types.is_null(before):
+            shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
+            self.notes.append(
+                f"{self.source.name}: column {name!r} is read as {after}, not {before}, because it "
+                f"holds {shown!r}"
+            )
+
+
+def name_columns(where: str, names: Sequence[str]) -> list[str]:
+    """Return the names of columns, an empty one replaced by its position, counted from 1.
+
+    >>> name_columns("a.csv", ["", "age"])
+    ['column_1', 'age']
+    """
+    named = [name or f"column_{number}" for number, name in enumerate(names, start=1)]
+    repeated = [name for name, count in Counter(named).items() if count > 1]
+    if repeated:
+        raise InputError(
+            f"{where} has several columns named {listing(repeated)}; rename or drop all but one"
+        )
+    return named
+
+
+def unnamed_notes(where: str, names: Sequence[str]) -> list[str]:
+    """Return a note for each column without a name: what `name_columns` calls it."""
+    pairs = zip(names, name_columns(where, names), strict=True)
+    made_up = [name for written, name in pairs if not written]
+    return [f"{where}: the column without a name is called {name!r}" for name in made_up]
+
+
+def refuse_bad_byte(source: ByteSource) -> None:
+    """Raise `InputError` with the line of the first byte that is not UTF-8, if there is one."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line = 1
+    with source.text() as file:
+        while True:
+            block = file.read(BLOCK)
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                line += error.object[: error.start].count(b"\n")
+                encoding = "utf-16" if source.head(2) in _UTF16 else "latin-1"
+                raise InputError(
+                    f"{source.name}, line {line}: byte 0x{error.object[error.start]:02x} is not "
+                    f"UTF-8; give the right encoding, such as --encoding {encoding}, or save it as "
+                    "UTF-8"
+                ) from error
+            if not block:
+                return
+            line += block.count(b"\n")
+
+
+def _read_header(source: ByteSource, delimiter: str | None) -> _Header:
+    try:
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(source.text_head())
+    except UnicodeDecodeError:
+        refuse_bad_byte(source)
+        raise
+    body = text.lstrip("\r\n")
+    if not body.strip():
+        raise InputError(f"{source.name} is empty; give a file with a header and rows")
+    if delimiter is None:
+        prefer_tabs = ".tsv" in source.name.lower()
+        delimiter = _find_delimiter(body.splitlines()[0], prefer_tabs=prefer_tabs)
+    try:
+        fields = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter))
+    except csv.Error as error:
+        raise InputError(f"{source.name} has no usable header: {one_line(error)}") from error
+    if all(_is_number(field) for field in fields if field.strip()):
+        raise InputError(
+            f"{source.name} has no header: its first line is {listing(fields)}; write the names of "
+            "the columns above it"
+        )
+    n_blank = len(text[: len(text) - len(body)].splitlines())
+    return _Header(fields, name_columns(source.name, fields), delimiter, n_blank)
+
+
+def _find_delimiter(line: str, *, prefer_tabs: bool) -> str:
+    if prefer_tabs and "\t" in line:
+        return "\t"
+    return max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_bad_row(source: ByteSource, header: _Header) -> None:
+    """Raise `InputError` with the line of the first row that is malformed, if there is one.
+
+    It has another number of fields than the header, or a quote in it is never closed, so that all
+    lines below belong to it.
+    """
+    with source.text() as file:
+        lines = io.TextIOWrapper(
+            cast(io.BufferedReader, file), "utf-8-sig", errors="replace", newline=""
+        )
+        rows = csv.reader(itertools.chain(lines, [_END]), delimiter=header.delimiter)
+        line = 0
+        try:
+            for fields in rows:
+                _check_row(f"{source.name}, line {line + 1}", fields, header)
+                line = rows.line_num
+        except csv.Error as error:
+            raise InputError(
+                f"{source.name}, line {line + 1}: {one_line(error)}; look for a quote that is "
+                "never closed"
+            ) from error
+
+
+def _check_row(where: str, fields: list[str], header: _Header) -> None:
+    if fields and fields[-1].endswith(_END):
+        if fields == [_END]:
+            return
+        raise InputError(
+            f"{where}: a quote is never closed; close it, or write it twice inside quotes if it is "
+            "part of the text"
+        )
+    if fields and len(fields) != len(header.names):
+        raise InputError(
+            f"{where} has {len(fields)} fields, but the header has {len(header.names)} "
+            f"(separated by {header.delimiter!r}); correct that line, or name the delimiter with "
+            "--delimiter"
+        )
+
+
+def _ends_with_lines(batch: Any) -> bool:
+    """Return whether text in the last row has more than one line."""
+    values = (column[-1].as_py() for column in batch.columns)
+    return any(isinstance(value, str) and "\n" in value for value in values)
+
+
+def _type_of(value: str, decimal: str) -> Any:
+    """Return the type of a column that holds this value alone."""
+    quoted = value.replace('"', '""')
+    text = io.BytesIO(f'x,y\n"{quoted}",\n'.encode(errors="replace"))
+    parse = arrow_csv.ParseOptions(newlines_in_values=True)
+    convert = arrow_csv.ConvertOptions(decimal_point=decimal)
+    with reading("a value"):
+        table = arrow_csv.read_csv(text, parse_options=parse, convert_options=convert)
+    return table.schema.field(0).type
+
+
+def _in_microseconds(kind: Any) -> Any:
+    """Return timestamps in microseconds, the finest that Python has; other types as they are."""
+    return pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else kind

@@ -1,0 +1,342 @@
+r"""The bytes of one input: a file, or what came through a pipe, unpacked and decoded.
+
+A `ByteSource` can be read from the start as often as needed, and knows how far reading has come.
+Readings of one source do not disturb each other, even if a library still reads ahead on a thread
+of its own for one that has ended. A pipe is first copied to a temporary file without a name: the
+system deletes it with the last handle on it, so that nothing is left behind, however the process
+ends.
+
+>>> source = spool("standard input", io.BytesIO(gzip.compress(b"a,b\n1,2\n")))
+>>> source.packed, source.head()
+(True, b'a,b\n1,2\n')
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import gzip
+import io
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from driftquilt.errors import InputError
+
+__all__ = [
+    "BLOCK",
+    "ByteSource",
+    "TextFormat",
+    "check_room",
+    "one_line",
+    "open_file",
+    "reading",
+    "spool",
+    "storing",
+]
+
+BLOCK = 8 << 20  # bytes read at a time
+_DECODED = 1 << 20  # bytes decoded at a time
+_GZIP = b"\x1f\x8b"
+_TAB = ("tab", "\\t")  # as it is typed where a tab cannot be
+_UTF8 = ("utf-8", "utf-8-sig")
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How text files are written; other files say so themselves.
+
+    A `delimiter` of None is detected from the header. JSON lines only have an encoding, which is
+    stored by Python's name for it.
+
+    >>> TextFormat(delimiter=";", decimal=",", encoding="latin-1")
+    TextFormat(delimiter=';', decimal=',', encoding='iso8859-1')
+    """
+
+    delimiter: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        if self.delimiter in _TAB:
+            object.__setattr__(self, "delimiter", "\t")
+        if self.delimiter is not None and not _is_delimiter(self.delimiter):
+            raise InputError(
+                f"got --delimiter {self.delimiter!r}; give the one character that separates "
+                "fields, such as ',' ';' '|' or tab"
+            )
+        if self.decimal not in (".", ","):
+            raise InputError(f"got --decimal {self.decimal!r}; give ',' or '.'")
+        object.__setattr__(self, "encoding", _find_encoding(self.encoding))
+
+
+@dataclass(eq=False)
+class ByteSource:
+    """An input that `opener` opens again each time; `done` counts the bytes read of `size`.
+
+    `name` is for messages; `encoding` is that of its text, where it is text.
+    """
+
+    name: str
+    opener: Callable[[], IO[bytes]]
+    size: int
+    encoding: str = field(default="utf-8", init=False)
+    done: int = field(default=0, init=False)
+    packed: bool = field(init=False)
+    lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        with self.raw() as file:
+            self.packed = file.read(len(_GZIP)) == _GZIP
+
+    @contextlib.contextmanager
+    def raw(self) -> Iterator[io.BufferedIOBase]:
+        """Open the bytes as they are stored, seekable."""
+        self.done = 0
+        with reading(self.name), _Reading(self.opener(), self) as file:
+            yield file
+
+    @contextlib.contextmanager
+    def unpacked(self) -> Iterator[io.BufferedIOBase]:
+        """Open the bytes without the gzip layer, if there is one."""
+        with self.raw() as file:
+            if not self.packed:
+                yield file
+                return
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield unpacked
+
+    @contextlib.contextmanager
+    def text(self) -> Iterator[io.BufferedIOBase]:
+        """Open the unpacked bytes as UTF-8, whatever their encoding."""
+        with self.unpacked() as file:
+            plain = self.encoding == "utf-8"
+            yield file if plain else _Utf8Reader(file, self.encoding, self.name)
+
+    def head(self, n_bytes: int = 1 << 20) -> bytes:
+        """Return the first unpacked bytes, or all if there are fewer."""
+        with self.unpacked() as file:
+            return _read_first(file, n_bytes)
+
+    def text_head(self, n_bytes: int = 1 << 20) -> bytes:
+        """Return the first bytes of `text`."""
+        with self.text() as file:
+            return _read_first(file, n_bytes)
+
+
+class _Reading(io.BufferedIOBase):
+    """Reads at a position of its own, and counts the bytes for the source.
+
+    Handles of a copied pipe share one position in the system, and the number of a closed file is
+    soon that of another; so the lock is held from finding the position until the bytes are read.
+    """
+
+    def __init__(self, file: IO[bytes], source: ByteSource) -> None:
+        self._file = file
+        self._source = source
+        self._position = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        with self._source.lock:
+            self._file.seek(self._position)
+            data = self._file.read(-1 if size is None else size)
+            self._position += len(data)
+            self._source.done = min(self._source.done + len(data), self._source.size)
+        return data
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self.read(size)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._source.size}
+        self._position = start[whence] + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        with self._source.lock:
+            self._file.close()
+        super().close()
+
+
+class _Utf8Reader(io.BufferedIOBase):
+    r"""The bytes of `file` as UTF-8; `InputError` with the line where they are not `encoding`.
+
+    >>> _Utf8Reader(io.BytesIO(b"caf\xe9"), "latin-1", "a.csv").read().decode()
+    'café'
+    """
+
+    def __init__(self, file: io.BufferedIOBase, encoding: str, name: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._encoding, self._name = encoding, name
+        self._line = 1
+        self._rest = b""
+        self._ended = False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        limit = -1 if size is None or size < 0 else size
+        parts, n_bytes = [self._rest], len(self._rest)
+        while not self._ended and (limit < 0 or n_bytes < limit):
+            parts.append(self._decode_block())
+            n_bytes += len(parts[-1])
+        data = b"".join(parts)
+        end = n_bytes if limit < 0 else limit
+        self._rest = data[end:]
+        return data[:end]
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self.read(size)
+
+    def _decode_block(self) -> bytes:
+        block = self._file.read(_DECODED)
+        self._ended = not block
+        try:
+            text = self._decoder.decode(block, final=self._ended)
+        except UnicodeError as error:
+            problem = f"{self._name} is not {self._encoding}: {error}"  # no UTF-16 mark, say
+            if isinstance(error, UnicodeDecodeError):
+                before = error.object[: error.start].decode(self._encoding, errors="replace")
+                line, byte = self._line + before.count("\n"), error.object[error.start]
+                problem = f"{self._name}, line {line}: byte 0x{byte:02x} is not {self._encoding}"
+            raise InputError(f"{problem}; give the right encoding with --encoding") from error
+        self._line += text.count("\n")
+        return text.encode("utf-8", errors="surrogatepass")
+
+
+def open_file(path: Path) -> ByteSource:
+    """Return a file as a source; a named pipe, which can be read only once, is copied first."""
+    with reading(str(path)):
+        if not path.is_file():
+            with path.open("rb") as file:
+                return spool(str(path), file)
+        return ByteSource(str(path), lambda: path.open("rb", buffering=0), path.stat().st_size)
+
+
+def spool(
+    name: str,
+    stream: IO[bytes] | io.BufferedIOBase,
+    watch: Callable[[int, int], None] | None = None,
+) -> ByteSource:
+    """Copy a stream to a temporary file; `watch` gets the bytes so far, and 0 as their total."""
+    size = 0
+    with storing(), tempfile.TemporaryFile() as file:
+        while block := _read_block(name, stream):
+            file.write(block)
+            size += len(block)
+            if watch is not None:
+                watch(size, 0)
+        file.flush()
+        handle = os.dup(file.fileno())
+    source = ByteSource(name, lambda: _open_again(handle), size)
+    weakref.finalize(source, os.close, handle)
+    return source
+
+
+@contextlib.contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn whatever is wrong with an input into an `InputError` that names it."""
+    try:
+        yield
+    except PermissionError as error:
+        raise InputError(
+            f"{name} cannot be read: permission denied; change its permissions"
+        ) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{name} is damaged or cut short: {one_line(error)}; fetch it again"
+        ) from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{name} cannot be read: {one_line(error)}; if it is damaged, fetch it again"
+        ) from error
+
+
+@contextlib.contextmanager
+def storing() -> Iterator[None]:
+    """Turn errors of the temporary folder into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        problem = "is full" if full else f"cannot be used ({one_line(error)})"
+        raise InputError(
+            f"the folder for temporary files {problem}; set TMPDIR to a folder with more space"
+        ) from error
+
+
+def check_room(written: int, share: float, free: int | None = None) -> None:
+    """Refuse to go on if, with `share` of the input read, the rest will not fit on the disk.
+
+    >>> check_room(written=1 << 30, share=0.5, free=2 << 30)
+    """
+    with storing():
+        folder = tempfile.gettempdir()
+        free = shutil.disk_usage(folder).free if free is None else free
+    rest = written / max(share, 1e-9) - written
+    if rest > free:
+        raise InputError(
+            f"{(written + rest) / 1e9:.1f} GB are needed for temporary files, but {folder} has "
+            f"only {(written + free) / 1e9:.1f} GB; set TMPDIR to a folder with more space"
+        )
+
+
+def one_line(error: BaseException) -> str:
+    """Return the message of an error without line breaks."""
+    return " ".join(str(error).split())
+
+
+def _read_first(file: io.BufferedIOBase, n_bytes: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < n_bytes and (part := file.read(n_bytes - len(parts))):
+        parts += part
+    return bytes(parts)
+
+
+def _read_block(name: str, stream: IO[bytes] | io.BufferedIOBase) -> bytes:
+    with reading(name):
+        return stream.read(BLOCK)
+
+
+def _open_again(handle: int) -> IO[bytes]:
+    os.lseek(handle, 0, os.SEEK_SET)
+    return os.fdopen(os.dup(handle), "rb", buffering=0)
+
+
+def _is_delimiter(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and not text.isalnum() and text not in '"\r\n\0'
+
+
+def _find_encoding(name: str) -> str:
+    try:
+        io.TextIOWrapper(io.BytesIO(), name)  # refuses codecs that are not for text, such as hex
+        encoding = codecs.lookup(name).name
+    except (LookupError, ValueError) as error:
+        raise InputError(
+            f"unknown --encoding {name!r}; give one such as utf-8, latin-1, cp1252 or utf-16"
+        ) from error
+    return "utf-8" if encoding in _UTF8 else encoding
