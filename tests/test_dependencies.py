@@ -32,7 +32,7 @@ def pinned() -> dict[str, str]:
 
 
 def listed() -> list[list[str]]:
-    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").partition("\n## ")[0]
     lines = [line for line in page.splitlines() if line.startswith("| ")][2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 

@@ -231,7 +231,7 @@ def test_an_arrow_file_of_categories_without_rows_is_refused(tmp_path: Path) -> 
     schema = pa.schema({"shop": pa.dictionary(pa.int8(), pa.string())})
     with ipc.new_file(tmp_path / "none.arrow", schema):
         pass
-    with pytest.raises(InputError, match="holds columns but no rows"):
+    with pytest.raises(InputError, match="columns but no rows"):
         open_data([tmp_path / "none.arrow"]).__enter__()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from driftquilt.data.paths import find_files
+from driftquilt.data.paths import find_files, natural_key
 from driftquilt.errors import InputError
 
 
@@ -68,7 +68,7 @@ def test_a_file_that_is_not_there_is_refused_with_the_closest_name() -> None:
         find_files(["dya2.csv"])
     with pytest.raises(InputError, match="no folder nowhere either"):
         find_files(["nowhere/x.csv"])
-    with pytest.raises(InputError, match="deep holds no file"):
+    with pytest.raises(InputError, match="deep contains no file"):
         find_files(["deep/x.csv"])
 
 
@@ -81,15 +81,15 @@ def test_a_glob_without_a_match_is_refused() -> None:
 
 
 def test_a_folder_is_refused_with_what_is_in_it(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"is a folder; .*\*.csv' \(it holds 'day1.csv', 'day2"):
+    with pytest.raises(InputError, match=r"is a folder; .*\*.csv' \(it contains 'day1.csv', 'day2"):
         find_files([folder])
-    with pytest.raises(InputError, match="is a folder, and there is no file in it"):
+    with pytest.raises(InputError, match="is a folder without files"):
         find_files([folder / "deep"])
 
 
 def test_a_folder_is_told_by_its_data_files(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").touch()
-    with pytest.raises(InputError, match=r"no data file is in it \(it holds 'model.safetensors'\)"):
+    with pytest.raises(InputError, match=r"without data files .*'model.safetensors'"):
         find_files([tmp_path])
     (tmp_path / "rows.parquet").touch()
     with pytest.raises(InputError, match=r"such as '.*\*.parquet'"):
@@ -107,3 +107,10 @@ def test_a_folder_that_may_not_be_read_is_refused(folder: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         find_files([folder / "deep"])
     (folder / "deep").chmod(0o700)
+
+
+def test_numbers_in_names_sort_by_value() -> None:
+    names = ["file10", "file2", "file1b", "file1", "2024-12", "2024-2", "a"]
+    assert sorted(names, key=natural_key) == [
+        "2024-2", "2024-12", "a", "file1", "file1b", "file2", "file10",
+    ]  # fmt: skip

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from driftquilt.data.files import open_data
-from driftquilt.data.raw import check_room
+from driftquilt.data.source import check_room
 from driftquilt.errors import InputError
 from tests.data.test_files import save
 
@@ -39,13 +39,13 @@ def test_an_empty_file_is_refused(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "arrows", "feather"])
 def test_columns_without_rows_are_refused(suffix: str, tmp_path: Path) -> None:
     path = save(TABLE.slice(0, 0), tmp_path / f"a.{suffix}")
-    assert "holds columns but no rows" in refusal(path)
+    assert "columns but no rows" in refusal(path)
 
 
 def test_an_unknown_suffix_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     for name in ("a.xlsx", "a", "a.gz"):
         (tmp_path / name).write_text("x,y\n1,2\n")
-        assert "no known format; known are .csv, .tsv, .parquet" in refusal(tmp_path / name)
+        assert "unknown format; known are .csv, .tsv, .parquet" in refusal(tmp_path / name)
 
 
 def test_the_first_bytes_count_more_than_the_suffix(tmp_path: Path) -> None:
@@ -82,12 +82,12 @@ def test_a_damaged_column_of_parquet_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch(mode=0)
-    assert "cannot be read: no permission" in refusal(tmp_path / "a.csv")
+    assert "cannot be read: permission denied" in refusal(tmp_path / "a.csv")
 
 
 def test_standard_input_stands_alone_and_is_not_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "- is standard input and stands alone" in refusal("-", "a.csv")
-    for data, said in ((b"", "is empty"), (b"PK\3\4\0\0", "is of no known format")):
+    assert "- is standard input" in refusal("-", "a.csv")
+    for data, said in ((b"", "is empty"), (b"PK\3\4\0\0", "has an unknown format")):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
         assert f"standard input {said}" in refusal("-")
 

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from driftquilt.data.files import open_data
-from driftquilt.data.writing import write_table
+from driftquilt.data.files import open_data, write_table
 from driftquilt.errors import InputError
 
 TABLE = pa.table({"x": [1, None, 3], "word": ["a", 'b"\n,', None]})

@@ -17,7 +17,7 @@ from driftquilt.text import suggest
 
 if TYPE_CHECKING:
     from driftquilt.data.files import Data
-    from driftquilt.data.text_form import TextForm
+    from driftquilt.data.source import TextFormat
 
 __all__ = ["DataFiles", "Decimal", "Delimiter", "Encoding", "reading", "tell_notes", "text_form"]
 
@@ -40,11 +40,11 @@ Encoding: TypeAlias = Annotated[
 ]
 
 
-def text_form(delimiter: str | None, decimal: str, encoding: str) -> TextForm:
+def text_form(delimiter: str | None, decimal: str, encoding: str) -> TextFormat:
     """The three options as one value."""
-    from driftquilt.data.text_form import TextForm  # noqa: PLC0415
+    from driftquilt.data.source import TextFormat  # noqa: PLC0415
 
-    return TextForm(delimiter, decimal, encoding)
+    return TextFormat(delimiter, decimal, encoding)
 
 
 def tell_notes(data: Data) -> None:
@@ -55,7 +55,7 @@ def tell_notes(data: Data) -> None:
 
 @contextmanager
 def reading(
-    paths: Sequence[str], form: TextForm, needed: Sequence[str | None] = ()
+    paths: Sequence[str], form: TextFormat, needed: Sequence[str | None] = ()
 ) -> Iterator[Data]:
     """The table, checked to have the columns needed."""
     from driftquilt.data.files import open_data  # noqa: PLC0415

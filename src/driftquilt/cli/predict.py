@@ -60,7 +60,7 @@ def predict(
 
     Example: driftquilt predict out/model.safetensors new.csv --keep id --out predictions.parquet
     """
-    from driftquilt.data.writing import write_table  # noqa: PLC0415
+    from driftquilt.data.files import write_table  # noqa: PLC0415
     from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
 
     kept = list(dict.fromkeys(keep or []))

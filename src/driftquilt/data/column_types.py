@@ -32,16 +32,17 @@ def common_type(first: Any, second: Any, *, booleans_are_numbers: bool = False) 
         return first
     if types.is_null(first):
         return second
-    if is_number(first) and is_number(second):
-        return _wider_number(first, second)
-    if is_text(first) and is_text(second):
-        return pa.large_string()
-    if _is_date(first) and _is_date(second):
-        return _finer_date(first, second)
     if booleans_are_numbers and types.is_boolean(first) != types.is_boolean(second):
         number = second if types.is_boolean(first) else first
-        # Arrow cannot cast booleans to float16.
-        return (pa.float32() if types.is_float16(number) else number) if is_number(number) else None
+        holds_both = pa.float32() if types.is_float16(number) else number  # Arrow casts no float16
+        return holds_both if is_number(number) else None
+    for belongs, join in (
+        (is_number, _wider_number),
+        (is_text, lambda *_: pa.large_string()),
+        (_is_date, _finer_date),
+    ):
+        if belongs(first) and belongs(second):
+            return join(first, second)
     return None
 
 

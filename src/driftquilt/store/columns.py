@@ -2,13 +2,7 @@
 
 Two batches of a stream may differ: a column appears, vanishes, or holds integers first and
 floats later. Their rows still form one table, whose schema has every column in order of first
-appearance, each with the narrowest type that holds all its values:
-
-    int8 + int32     -> int32            uint32 + int8   -> int64
-    float32 + double -> double           any int + float -> double (above 2⁵³ it rounds)
-    bool + number    -> that number      any text + text -> large_string
-    null + anything  -> that thing       anything else   -> no such type
-
+appearance, each with the narrowest type that holds all its values (`driftquilt.data.column_types`).
 Categories (Arrow dictionaries) are kept as their values.
 
 >>> import pyarrow as pa
@@ -25,12 +19,12 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from driftquilt.data.column_types import common_type, is_number, is_text
 from driftquilt.errors import InputError
 
 __all__ = ["fit", "gather", "plain", "unify"]
 
 _MANY_ROWS, _MANY_BYTES = 1 << 20, 1 << 30  # Arrow's text holds up to 2 GiB in one piece
-_SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 def unify(held: pa.Schema, given: pa.Schema) -> pa.Schema:
@@ -38,8 +32,8 @@ def unify(held: pa.Schema, given: pa.Schema) -> pa.Schema:
     columns = dict(zip(held.names, held.types, strict=True))
     for name, kind in zip(given.names, given.types, strict=True):
         before = columns.get(name, kind)
-        both = _promote(before, kind)
-        if both is None:
+        both = common_type(before, kind, booleans_are_numbers=True)
+        if both is None or _mixes_times(before, kind):
             raise InputError(
                 f"column {name!r} holds {_say(kind)} now and held {_say(before)} before; give it "
                 f"as {_say(before)}, or under another name"
@@ -93,41 +87,15 @@ def _join(batches: list[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
     return joined
 
 
-def _promote(held: Any, given: Any) -> Any:
-    """The narrowest type for both, None if there is none."""
-    if held == given or types.is_null(given):
-        return held
-    if types.is_null(held):
-        return given
-    if _is_number(held) and _is_number(given):
-        return _wider(held, given)
-    return pa.large_string() if _is_text(held) and _is_text(given) else None
-
-
-def _wider(a: Any, b: Any) -> Any:
-    if types.is_boolean(a) or types.is_boolean(b):
-        number = b if types.is_boolean(a) else a
-        return pa.float32() if types.is_float16(number) else number  # Arrow casts none to float16
-    if types.is_floating(a) != types.is_floating(b):
-        return pa.float64()
-    if types.is_floating(a) or types.is_signed_integer(a) == types.is_signed_integer(b):
-        return a if a.bit_width >= b.bit_width else b
-    signed, unsigned = (a, b) if types.is_signed_integer(a) else (b, a)
-    return _SIGNED.get(max(signed.bit_width, 2 * unsigned.bit_width), pa.float64())
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+def _mixes_times(held: Any, given: Any) -> bool:
+    """Return whether times have two units: the finer one cannot hold all that the other can."""
+    return bool(types.is_temporal(held) and types.is_temporal(given) and held != given)
 
 
 def _say(kind: Any) -> str:
-    if _is_number(kind):
+    if is_number(kind) or types.is_boolean(kind):
         return f"numbers ({kind})"
-    return f"text ({kind})" if _is_text(kind) else str(kind)
+    return f"text ({kind})" if is_text(kind) else str(kind)
 
 
 def _cast(column: Any, kind: Any) -> Any:

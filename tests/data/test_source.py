@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from driftquilt.data.raw import Source, open_file, spool
+from driftquilt.data.source import ByteSource, open_file, spool
 
 
-def opened(kind: str, folder: Path) -> Source:
+def opened(kind: str, folder: Path) -> ByteSource:
     if kind == "pipe":
         return spool("standard input", io.BytesIO(b"0123456789"))
     (folder / "a.txt").write_bytes(b"0123456789")
