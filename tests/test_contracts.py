@@ -322,6 +322,19 @@ def test_a_method_knows_the_classes_of_every_segment(cls: type) -> None:
     assert adapt(cls, past, current).shape[1] == CLASSES
 
 
+@each_method
+def test_a_method_needs_no_more_than_two_rows(cls: type) -> None:
+    np.testing.assert_allclose(adapt(cls, [], MAY.take(slice(2))).sum(axis=1), 1, rtol=1e-5)
+
+
+@each_method
+def test_no_rows_asked_are_no_rows_answered(cls: type) -> None:
+    method: Method = make(cls)
+    answer = method.adapt(HISTORY, JUNE).predict_proba(JUNE.X[:0])
+    assert answer.shape == (0, CLASSES)
+    assert answer.dtype == np.float32
+
+
 # Searches
 
 TASK = Task(HISTORY, JUNE.take(slice(0, 35)), JUNE.take(slice(35, None)), max_epochs=6, seed=5)

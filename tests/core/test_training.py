@@ -18,18 +18,15 @@ from driftquilt.core.segment import Segment
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Epoch, Run, Task, train
 from driftquilt.learners.mlp import MLP, MLPModel
+from tests.segments import make_segment
 
 LEARNER = MLP(hidden_units=6, learning_rate=0.02, batch_size=16)
 
 
-def rows(name: str, n: int, *, flip: bool = False, seed: int = 0) -> Segment:
-    rng = np.random.default_rng((seed, n))
-    X = rng.normal(size=(n, 2)).astype(np.float32)
-    return Segment(name, X, ((X[:, 0] > 0) ^ flip).astype(np.int64), np.ones(n, np.float32))
-
-
-HISTORY = [rows("march", 30), rows("april", 41, flip=True), rows("may", 52)]
-TASK = Task(HISTORY, rows("june", 20), rows("june", 25, seed=1), max_epochs=12, patience=50)
+HISTORY = [make_segment("march", 30), make_segment("april", 41, flip=True), make_segment("may", 52)]
+TASK = Task(
+    HISTORY, make_segment("june", 20), make_segment("june", 25, seed=1), max_epochs=12, patience=50
+)
 
 
 def begin(task: Task = TASK) -> Run[MLPModel]:

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from driftquilt.core.head import cross_entropy, head_gradient
-from driftquilt.core.segment import Segment
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Model
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.learners.torch_module import ROWS_PER_FORWARD, TorchLearner, TorchModel
+from tests.learners.nets import torch_twin
+from tests.segments import random_segment
 
 N_HIDDEN = 9
-
-
-def rows(n: int, n_features: int = 4, n_classes: int = 3) -> Segment:
-    rng = np.random.default_rng((n, n_features, n_classes))
-    X = rng.normal(size=(n, n_features)).astype(np.float32)
-    weight = rng.uniform(0.2, 3, n).astype(np.float32)
-    return Segment("may", X, rng.integers(n_classes, size=n), weight)
+random_rows = partial(random_segment, weighted=True)
 
 
 def both(n_features: int = 4, n_classes: int = 3) -> tuple[MLPModel, TorchModel]:
     """The same net twice, trained a little so that its weights are none it began with."""
-    like = rows(64, n_features, n_classes)
+    like = random_rows(64, n_features, n_classes)
     fast = MLP(N_HIDDEN, learning_rate=0.05).start(like.X, n_classes, seed=0)
     fast.train_epoch([like], np.random.default_rng(0), rate=1.0)
-    ends = np.cumsum([n_features * N_HIDDEN, N_HIDDEN, n_classes * N_HIDDEN])
-    first, bias, head, offset = np.split(fast.tensors()["theta"], ends)
-    net = nn.Sequential(nn.Linear(n_features, N_HIDDEN), nn.ReLU(), nn.Linear(N_HIDDEN, n_classes))
-    arrays = {
-        "0.weight": first.reshape(n_features, N_HIDDEN).T.copy(),
-        "0.bias": bias,
-        "2.weight": head.reshape(n_classes, N_HIDDEN),
-        "2.bias": offset,
-    }
-    net.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+    net = torch_twin(fast, n_features, N_HIDDEN)
     return fast, TorchLearner(net).start(like.X, n_classes, seed=0)
 
 
@@ -47,7 +33,7 @@ def both(n_features: int = 4, n_classes: int = 3) -> tuple[MLPModel, TorchModel]
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("n_rows", [1, 127, 128, 129, ROWS_PER_FORWARD + 1])
 def test_the_fast_net_and_torch_embed_alike(n_rows: int, n_features: int, n_classes: int) -> None:
-    X = rows(n_rows, n_features, n_classes).X
+    X = random_rows(n_rows, n_features, n_classes).X
     (embedding, probabilities), (wanted, answers) = (
         m.embed(X) for m in both(n_features, n_classes)
     )
@@ -59,13 +45,13 @@ def test_the_fast_net_and_torch_embed_alike(n_rows: int, n_features: int, n_clas
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_probabilities_are_those_of_predict_proba_to_the_bit(which: int) -> None:
-    model, X = both()[which], rows(300).X
+    model, X = both()[which], random_rows(300, 4, 3).X
     assert model.embed(X)[1].tobytes() == model.predict_proba(X).tobytes()
 
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_embedding_and_probabilities_make_up_the_head_gradient(which: int) -> None:
-    model, part = both()[which], rows(300)
+    model, part = both()[which], random_rows(300, 4, 3)
     embedding, probabilities = model.embed(part.X)
     (gradient,), (loss,) = model.head_gradients([part])
     total = part.weight.sum()
@@ -85,7 +71,7 @@ def test_no_rows_have_no_embedding(which: int) -> None:
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_asking_changes_neither_the_rows_nor_the_model(which: int) -> None:
-    model, X = both()[which], rows(50).X
+    model, X = both()[which], random_rows(50, 4, 3).X
     X.setflags(write=False)
     before = weights(model)
     first = model.embed(X)
@@ -102,4 +88,4 @@ def weights(model: Model) -> list[bytes]:
 @pytest.mark.parametrize("n_features", [1, 3, 9])
 def test_rows_of_another_width_are_refused(n_features: int) -> None:
     with pytest.raises(InputError, match=rf"rows have {n_features} feature.* rows of 4"):
-        both()[0].embed(rows(40, n_features).X)
+        both()[0].embed(random_rows(40, n_features).X)

@@ -16,51 +16,18 @@ from driftquilt.core.segment import Segment
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.learners.torch_module import TorchLearner, TorchModel
+from tests.learners.nets import theta, torch_twin, unpack
+from tests.segments import random_segment
 
 DEFAULT = MLP()
 SMALL = MLP(hidden_units=7, learning_rate=0.05, batch_size=32)
-
-
-def rows(
-    n: int, n_features: int = 3, n_classes: int = 2, *, weighted: bool = False, seed: int = 0
-) -> Segment:
-    rng = np.random.default_rng((seed, n, n_features, n_classes))
-    X = rng.normal(size=(n, n_features)).astype(np.float32)
-    weight = rng.uniform(0.2, 3, n) if weighted else np.ones(n)
-    return Segment("may", X, rng.integers(n_classes, size=n), weight.astype(np.float32))
-
-
-def theta(model: MLPModel) -> NDArray[np.float32]:
-    weights: NDArray[np.float32] = model.tensors()["theta"]
-    return weights
-
-
-def unpack(
-    flat: NDArray[np.float32], n_features: int, n_hidden: int, n_classes: int
-) -> list[NDArray[np.float32]]:
-    """Input weights (d, H), bias (H,), head (C, H), offset (C,)."""
-    ends = np.cumsum([n_features * n_hidden, n_hidden, n_classes * n_hidden])
-    first, bias, head, offset = np.split(flat, ends)
-    return [first.reshape(n_features, n_hidden), bias, head.reshape(n_classes, n_hidden), offset]
-
-
-def net_like(model: MLPModel, n_features: int, n_hidden: int) -> nn.Sequential:
-    """The same net in torch, with the same weights."""
-    first, bias, head, offset = unpack(theta(model), n_features, n_hidden, model.n_classes)
-    net = nn.Sequential(
-        nn.Linear(n_features, n_hidden), nn.ReLU(), nn.Linear(n_hidden, model.n_classes)
-    )
-    names = ["0.weight", "0.bias", "2.weight", "2.bias"]
-    arrays = [first.T.copy(), bias, head, offset]
-    net.load_state_dict({n: torch.from_numpy(a) for n, a in zip(names, arrays, strict=True)})
-    return net
 
 
 def twin_of(model: MLPModel, learner: MLP, like: NDArray[np.float32]) -> TorchModel:
     def adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.Adam(parameters, lr=learner.rate(1))
 
-    net = net_like(model, like.shape[1], learner.hidden_units)
+    net = torch_twin(model, like.shape[1], learner.hidden_units)
     recipe = TorchLearner(net, optimizer=adam, batch_size=learner.batch_size)
     return recipe.start(like, model.n_classes, seed=0)
 
@@ -85,7 +52,7 @@ class TestAgainstTorch:
 
     def segments(self, n_features: int, n_classes: int, *, weighted: bool) -> list[Segment]:
         return [
-            rows(n, n_features, n_classes, weighted=weighted, seed=seed)
+            random_segment(n, n_features, n_classes, weighted=weighted, seed=seed)
             for seed, n in enumerate((150, 20, 130))
         ]
 
@@ -118,7 +85,7 @@ class TestAgainstTorch:
         twin = twin_of(model, DEFAULT, segments[0].X)
         train(model, segments, 2)
         train(twin, segments, 2)
-        X = rows(333, n_features, n_classes, seed=9).X
+        X = random_segment(333, n_features, n_classes, seed=9).X
         np.testing.assert_allclose(model.predict_proba(X), twin.predict_proba(X), atol=1e-5)
 
 
@@ -127,7 +94,7 @@ class TestAgainstTorch:
 def test_blocks_and_batches_that_are_not_full_are_handled_as_torch_does(
     n_rows: int, n_features: int
 ) -> None:
-    segment = rows(n_rows, n_features, n_classes=3, weighted=True)
+    segment = random_segment(n_rows, n_features, n_classes=3, weighted=True)
     model = DEFAULT.start(segment.X, 3, seed=1)
     twin = twin_of(model, DEFAULT, segment.X)
     for ours, theirs in zip(
@@ -145,9 +112,9 @@ def test_blocks_and_batches_that_are_not_full_are_handled_as_torch_does(
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("n_features", [1, 3, 40])
 def test_learn_one_is_one_step_of_torchs_sgd(n_features: int, n_classes: int) -> None:
-    segment = rows(4, n_features, n_classes)
+    segment = random_segment(4, n_features, n_classes)
     model = SMALL.start(segment.X, n_classes, seed=2)
-    net = net_like(model, n_features, SMALL.hidden_units)
+    net = torch_twin(model, n_features, SMALL.hidden_units)
     sgd = torch.optim.SGD(net.parameters(), lr=SMALL.rate(1))
     for x, label in zip(segment.X, segment.y, strict=True):
         model.learn_one(x, int(label))
@@ -163,7 +130,7 @@ def test_learn_one_is_one_step_of_torchs_sgd(n_features: int, n_classes: int) ->
 @pytest.mark.parametrize("n_classes", [1, 2, 5])
 @pytest.mark.parametrize("n_features", [1, 3, 9, 60])
 def test_learn_one_gives_the_probabilities_before_the_step(n_features: int, n_classes: int) -> None:
-    segment = rows(6, n_features, n_classes)
+    segment = random_segment(6, n_features, n_classes)
     model = SMALL.start(segment.X, n_classes, seed=2)
     given = []
     for x, label in zip(segment.X, segment.y, strict=True):
@@ -176,7 +143,7 @@ def test_learn_one_gives_the_probabilities_before_the_step(n_features: int, n_cl
 
 
 def test_learn_one_leaves_adams_memory_alone() -> None:
-    segment = rows(40)
+    segment = random_segment(40)
     one = SMALL.start(segment.X, 2, seed=0)
     train(one, [segment], 1)
     stepped = one.copy()
@@ -190,7 +157,7 @@ def test_learn_one_leaves_adams_memory_alone() -> None:
 
 def test_a_weight_of_one_half_halves_the_part_of_a_row_in_its_batch() -> None:
     # The mean over a batch divides by the number of rows, not by their weights.
-    whole = rows(32)
+    whole = random_segment(32)
     light = Segment("", whole.X, whole.y, np.full(32, 0.5, np.float32))
     one, other = (SMALL.start(whole.X, 2, seed=0) for _ in range(2))
     train(one, [whole], 1)
@@ -210,19 +177,22 @@ def test_initial_weights_lie_within_one_over_the_root_of_fan_in(n_features: int)
 
 
 def test_initial_weights_follow_from_the_seed() -> None:
-    X = rows(1).X
+    X = random_segment(1).X
     one, same, other = (theta(SMALL.start(X, 2, seed=seed)) for seed in (4, 4, 5))
     assert one.tobytes() == same.tobytes()
     assert not np.array_equal(one, other)
 
 
 def test_rows_decide_only_the_number_of_inputs() -> None:
-    one, other = SMALL.start(rows(5).X, 2, seed=0), SMALL.start(rows(90, seed=8).X, 2, seed=0)
+    one, other = (
+        SMALL.start(random_segment(5).X, 2, seed=0),
+        SMALL.start(random_segment(90, seed=8).X, 2, seed=0),
+    )
     assert np.array_equal(theta(one), theta(other))
 
 
 def test_a_copy_goes_its_own_way() -> None:
-    segment = rows(40)
+    segment = random_segment(40)
     model = SMALL.start(segment.X, 2, seed=0)
     train(model, [segment], 2)
     twin, before = model.copy(), theta(model)
@@ -233,7 +203,7 @@ def test_a_copy_goes_its_own_way() -> None:
 
 
 def test_a_copy_goes_on_training_exactly_as_the_original_would() -> None:
-    segment = rows(40)
+    segment = random_segment(40)
     model = SMALL.start(segment.X, 2, seed=0)
     train(model, [segment], 2)
     twin = model.copy()
@@ -243,7 +213,7 @@ def test_a_copy_goes_on_training_exactly_as_the_original_would() -> None:
 
 
 def test_saved_weights_are_left_alone_by_later_training() -> None:
-    segment = rows(40)
+    segment = random_segment(40)
     model = SMALL.start(segment.X, 2, seed=0)
     saved = model.tensors()
     before = saved["theta"].copy()
@@ -252,7 +222,7 @@ def test_saved_weights_are_left_alone_by_later_training() -> None:
 
 
 def test_a_restored_model_predicts_exactly_as_the_saved_one() -> None:
-    segment = rows(300, n_classes=4)
+    segment = random_segment(300, n_classes=4)
     model = SMALL.start(segment.X, 4, seed=0)
     train(model, [segment], 2)
     tensors = model.tensors()
@@ -281,7 +251,7 @@ def test_weights_of_another_net_are_refused(tensors: dict[str, NDArray[Any]], me
 
 
 def test_rows_that_may_not_be_written_to_are_accepted_and_left_as_they_were() -> None:
-    segment = rows(150)
+    segment = random_segment(150)
     before = segment.X.copy()
     for array in (segment.X, segment.y, segment.weight):
         array.setflags(write=False)
@@ -296,19 +266,19 @@ def test_rows_that_may_not_be_written_to_are_accepted_and_left_as_they_were() ->
 
 
 def test_an_empty_history_has_gradients_of_the_right_width() -> None:
-    gradients, losses = SMALL.start(rows(1).X, 3, seed=0).head_gradients([])
+    gradients, losses = SMALL.start(random_segment(1).X, 3, seed=0).head_gradients([])
     assert gradients.shape == (0, 3 * 8)
     assert losses.shape == (0,)
 
 
 def test_no_rows_have_no_predictions() -> None:
-    model = SMALL.start(rows(1).X, 3, seed=0)
+    model = SMALL.start(random_segment(1).X, 3, seed=0)
     assert model.predict_proba(np.zeros((0, 3), np.float32)).shape == (0, 3)
 
 
 @pytest.mark.parametrize("n_rows", [1, 127, 128, 129])
 def test_probabilities_are_positive_and_add_up_to_one(n_rows: int) -> None:
-    segment = rows(n_rows, n_classes=5)
+    segment = random_segment(n_rows, n_classes=5)
     probabilities = SMALL.start(segment.X, 5, seed=0).predict_proba(segment.X)
     assert probabilities.shape == (n_rows, 5)
     assert probabilities.dtype == np.float32
@@ -318,7 +288,7 @@ def test_probabilities_are_positive_and_add_up_to_one(n_rows: int) -> None:
 
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e12])
 def test_huge_logits_give_finite_losses_and_no_nan(size: float) -> None:
-    whole = rows(130, n_classes=3)
+    whole = random_segment(130, n_classes=3)
     huge = Segment("", (whole.X * size).astype(np.float32), whole.y, whole.weight)
     model = SMALL.start(huge.X, 3, seed=0)
     for _ in range(2):
@@ -342,7 +312,7 @@ def test_the_loss_of_a_confident_mistake_is_the_distance_of_the_logits() -> None
 
 
 def test_training_twice_is_bit_equal() -> None:
-    segment = rows(300)
+    segment = random_segment(300)
     one, other = (DEFAULT.start(segment.X, 2, seed=0) for _ in range(2))
     train(one, [segment])
     train(other, [segment])
@@ -350,7 +320,7 @@ def test_training_twice_is_bit_equal() -> None:
 
 
 def test_how_rows_are_spread_over_segments_does_not_matter() -> None:
-    segment = rows(60)
+    segment = random_segment(60)
     one, other = (SMALL.start(segment.X, 2, seed=0) for _ in range(2))
     train(one, [segment])
     train(other, [segment.take(slice(None, 23)), segment.take(slice(23, None))])
@@ -366,9 +336,9 @@ def test_settings_tell_one_recipe_from_another() -> None:
 @pytest.mark.parametrize("n_features", [1, 2, 4, 9])
 def test_rows_of_another_width_are_refused_by_every_way_in(n_features: int) -> None:
     # The kernels check no bounds: without the refusal this writes past the end of an array.
-    model, stranger = SMALL.start(rows(1).X, 2, seed=0), rows(40, n_features)
+    model, stranger = SMALL.start(random_segment(1).X, 2, seed=0), random_segment(40, n_features)
     ways_in: list[Callable[[], object]] = [
-        lambda: model.head_gradients([rows(5), stranger]),
+        lambda: model.head_gradients([random_segment(5), stranger]),
         lambda: model.train_epoch([stranger], np.random.default_rng(0), 1.0),
         lambda: model.predict_proba(stranger.X),
         lambda: model.learn_one(stranger.X[0], 0),

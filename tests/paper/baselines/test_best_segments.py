@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +16,7 @@ from driftquilt.paper.baselines import best_segments
 from driftquilt.paper.baselines.best_segments import BestSegments, TriedSubset
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.quilt.base import Fitted, Method
+from tests.segments import make_segment
 
 SMALL: dict[str, Any] = {
     "learner": MLP(hidden_units=8, learning_rate=0.02),
@@ -22,14 +24,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-def rows(name: str, n: int, *, flip: bool = False, n_features: int = 12, seed: int = 0) -> Segment:
-    """The sign of the first two features' sum, among features that mean nothing."""
-    rng = np.random.default_rng((seed, n))
-    X = rng.normal(size=(n, n_features)).astype(np.float32)
-    y = ((X[:, 0] + X[:, 1] > 0) ^ flip).astype(np.int64)
-    return Segment(name, X, y, np.ones(n, np.float32))
-
-
+rows = partial(make_segment, n_features=30)  # all but one mean nothing
 CURRENT = rows("june", 80)
 ASKED = rows("june", 400, seed=5)
 HISTORY = [
@@ -121,24 +116,11 @@ def test_without_history_the_only_subset_is_the_empty_one() -> None:
     assert answer(model) == answer(CurrentSegment(**SMALL).adapt([], CURRENT))
 
 
-def test_a_class_that_only_an_old_segment_has_keeps_its_column() -> None:
-    old = Segment("old", HISTORY[0].X, HISTORY[0].y + 2, HISTORY[0].weight)
-    model = BestSegments(MLP(hidden_units=4), max_epochs=2).adapt([old, HISTORY[1]], CURRENT)
-    assert model.predict_proba(ASKED.X).shape == (len(ASKED), 4)
-
-
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
     def adapt(seed: int) -> bytes:
         return answer(BestSegments(**SMALL, seed=seed).adapt(HISTORY[:2], CURRENT))
 
     assert adapt(3) == adapt(3) != adapt(4)
-
-
-def test_segments_are_read_and_never_changed() -> None:
-    segments = [*HISTORY[:2], CURRENT]
-    before = [(s.X.tobytes(), s.y.tobytes(), s.weight.tobytes()) for s in segments]
-    BestSegments(MLP(hidden_units=4), max_epochs=2).adapt(HISTORY[:2], CURRENT)
-    assert [(s.X.tobytes(), s.y.tobytes(), s.weight.tobytes()) for s in segments] == before
 
 
 def test_too_many_segments_are_refused_with_the_number_of_trainings() -> None:

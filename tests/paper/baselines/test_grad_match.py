@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,21 +17,13 @@ from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.baselines.grad_match import GradMatch, match
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.quilt.base import Fitted
+from tests.segments import accuracy, make_segment
 
 SMALL: dict[str, Any] = {"learner": MLP(8, learning_rate=0.02), "max_epochs": 60}
 BRIEF: dict[str, Any] = SMALL | {"max_epochs": 4}
 
 
-def rows(
-    name: str, n: int, *, flip: bool = False, weighted: bool = False, seed: int = 0
-) -> Segment:
-    rng = np.random.default_rng((seed, n))
-    X = rng.normal(size=(n, 3)).astype(np.float32)
-    weight = rng.uniform(0.2, 3, n) if weighted else np.ones(n)
-    y = ((X[:, 0] > 0) ^ flip).astype(np.int64)
-    return Segment(name, X, y, weight.astype(np.float32))
-
-
+rows = partial(make_segment, n_features=3)
 HISTORY = [rows("april", 150, flip=True, seed=1), rows("may", 150, seed=2)]
 CURRENT = rows("june", 60)
 ASKED = rows("june", 400, seed=5)
@@ -211,25 +204,14 @@ def test_without_history_and_with_one_batch_the_present_is_all() -> None:
 def test_a_contrary_past_misleads_it_less_than_full_data() -> None:
     history = [rows("march", 150, flip=True, seed=7), *HISTORY]
 
-    def accuracy(method: GradMatch | FullData) -> float:
-        predicted = method.adapt(history, CURRENT).predict_proba(ASKED.X).argmax(axis=1)
-        return float((predicted == ASKED.y).mean())
-
-    seeds = range(4)
-    full = [accuracy(FullData(**SMALL, seed=seed)) for seed in seeds]
-    matched = [accuracy(GradMatch(**SMALL, seed=seed, batch_size=8)) for seed in seeds]
+    full, matched = (
+        [accuracy(method(seed).adapt(history, CURRENT), ASKED) for seed in range(4)]
+        for method in (
+            lambda seed: FullData(**SMALL, seed=seed),
+            lambda seed: GradMatch(**SMALL, seed=seed, batch_size=8),
+        )
+    )
     assert np.mean(matched) > np.mean(full) + 0.2
-
-
-def test_two_rows_are_enough() -> None:
-    model = GradMatch(**BRIEF, n_classes=2).adapt([], CURRENT.take(slice(None, 2)))
-    assert model.predict_proba(ASKED.X).shape == (len(ASKED), 2)
-
-
-def test_a_class_that_only_an_old_segment_has_keeps_its_column() -> None:
-    old = Segment("old", HISTORY[0].X, HISTORY[0].y + 2, HISTORY[0].weight)
-    model = GradMatch(**BRIEF).adapt([old, HISTORY[1]], CURRENT)
-    assert model.predict_proba(ASKED.X).shape == (len(ASKED), 4)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
@@ -237,13 +219,6 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
         return answer(GradMatch(**BRIEF, seed=seed, batch_size=16).adapt(HISTORY, CURRENT))
 
     assert adapt(3) == adapt(3) != adapt(4)
-
-
-def test_segments_are_read_and_never_changed() -> None:
-    segments = [*HISTORY, CURRENT]
-    before = [(s.X.tobytes(), s.y.tobytes(), s.weight.tobytes()) for s in segments]
-    GradMatch(**BRIEF).adapt(HISTORY, CURRENT)
-    assert [(s.X.tobytes(), s.y.tobytes(), s.weight.tobytes()) for s in segments] == before
 
 
 @pytest.mark.parametrize(

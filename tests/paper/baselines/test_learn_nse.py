@@ -9,27 +9,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, join, windows
-from driftquilt.paper.baselines.learn_nse import LearnNSE, WeightedTrees
+from driftquilt.paper.baselines.learn_nse import LearnNSE
+from tests.segments import accuracy, make_segment
 
-
-def rows(name: str, n: int, *, flip: bool = False, noise: float = 0.0, seed: int = 0) -> Segment:
-    rng = np.random.default_rng((seed, n, len(name)))
-    X = rng.normal(size=(n, 2)).astype(np.float32)
-    y = (X[:, 0] > 0) ^ flip ^ (rng.random(n) < noise)
-    return Segment(name, X, y.astype(np.int64), np.ones(n, np.float32))
-
-
-CURRENT = rows("june", 100)
-ASKED = rows("june", 500, seed=5)
-
-
-def accuracy(model: WeightedTrees) -> float:
-    return float((model.predict_proba(ASKED.X).argmax(axis=1) == ASKED.y).mean())
+CURRENT = make_segment("june", 100)
+ASKED = make_segment("june", 500, seed=5)
 
 
 def test_votes_return_with_the_concept() -> None:
-    april, may = rows("april", 300), rows("may", 300, flip=True)
-    june = rows("june", 300)
+    april, may = make_segment("april", 300), make_segment("may", 300, flip=True)
+    june = make_segment("june", 300)
     windows_of_june = [june.take(slice(start, start + 100)) for start in (0, 100, 200)]
     gone = LearnNSE().adapt([april, may.take(slice(200))], may.take(slice(200, 300))).weights
     back = LearnNSE().adapt([april, may, *windows_of_june[:2]], windows_of_june[2]).weights
@@ -38,15 +27,15 @@ def test_votes_return_with_the_concept() -> None:
 
 
 def test_older_trees_help_once_no_tree_counts_as_flawless() -> None:
-    past = [rows("april", 500, noise=0.2), rows("may", 500, noise=0.2)]
-    noisy = rows("june", 100, noise=0.2)
-    alone = accuracy(LearnNSE().adapt(past, noisy))
-    together = accuracy(LearnNSE(error_min=0.05).adapt(past, noisy))
+    past = [make_segment("april", 500, noise=0.2), make_segment("may", 500, noise=0.2)]
+    noisy = make_segment("june", 100, noise=0.2)
+    alone = accuracy(LearnNSE().adapt(past, noisy), ASKED)
+    together = accuracy(LearnNSE(error_min=0.05).adapt(past, noisy), ASKED)
     assert together > alone + 0.02
 
 
 def test_a_flawless_newest_tree_decides_alone() -> None:
-    past = [rows("may", 1500, flip=True)]
+    past = [make_segment("may", 1500, flip=True)]
     one, other = LearnNSE().adapt(past, CURRENT), LearnNSE().adapt([], CURRENT)
     assert one.predict_proba(ASKED.X).argmax(1).tolist() == (
         other.predict_proba(ASKED.X).argmax(1).tolist()
@@ -58,7 +47,7 @@ def test_a_newest_tree_that_errs_is_outvoted_by_good_old_ones() -> None:
     label = np.arange(100) % 2
     X = np.repeat(CURRENT.X[:50], 2, axis=0)
     useless = Segment("june", X, label, CURRENT.weight)
-    assert accuracy(LearnNSE().adapt([rows("may", 300)], useless)) > 0.9
+    assert accuracy(LearnNSE().adapt([make_segment("may", 300)], useless), ASKED) > 0.9
     assert np.isfinite(LearnNSE().adapt([], useless).predict_proba(ASKED.X)).all()
 
 
@@ -94,7 +83,7 @@ def plain_weights(method: LearnNSE, parts: list[Segment]) -> NDArray[np.float64]
 
 
 def test_the_weights_are_those_of_a_plain_loop() -> None:
-    parts = [rows("w" * i, 60, flip=i in (3, 4), noise=0.1, seed=i) for i in range(1, 7)]
+    parts = [make_segment("w" * i, 60, flip=i in (3, 4), noise=0.1, seed=i) for i in range(1, 7)]
     method = LearnNSE(error_min=0.01)
     got = method.adapt(parts[:-1], parts[-1]).weights
     np.testing.assert_allclose(got, plain_weights(method, parts), rtol=1e-9)
@@ -102,8 +91,8 @@ def test_the_weights_are_those_of_a_plain_loop() -> None:
 
 @given(st.lists(st.integers(1, 40), max_size=4), st.integers(1, 15))
 def test_windows_hold_every_row_once_in_order(sizes: list[int], size: int) -> None:
-    past = [rows(str(i), n) for i, n in enumerate(sizes)]
-    current = rows("june", size)
+    past = [make_segment(str(i), n) for i, n in enumerate(sizes)]
+    current = make_segment("june", size)
     found = windows(past, current)
     assert np.array_equal(join(found).X, join([*past, current]).X)
     assert all(len(window) == size for window in found[1:])
@@ -112,44 +101,25 @@ def test_windows_hold_every_row_once_in_order(sizes: list[int], size: int) -> No
 
 
 def test_a_window_is_named_after_its_last_row() -> None:
-    names = [w.name for w in windows([rows("april", 5), rows("may", 8)], rows("june", 4))]
+    names = [
+        w.name
+        for w in windows(
+            [make_segment("april", 5), make_segment("may", 8)], make_segment("june", 4)
+        )
+    ]
     assert names == ["april", "april", "may", "may", "june"]
 
 
-def test_answers_are_votes_that_sum_to_one() -> None:
-    answer = LearnNSE(error_min=0.01).adapt([rows("may", 250)], CURRENT).predict_proba(ASKED.X)
-    assert answer.dtype == np.float32
-    assert (answer >= 0).all()
-    np.testing.assert_allclose(answer.sum(axis=1), 1, atol=1e-6)
-
-
-def test_adapting_repeats_bit_for_bit() -> None:
-    past = [rows("may", 250, noise=0.2)]
-    answers = [LearnNSE(seed=s).adapt(past, CURRENT).predict_proba(ASKED.X) for s in (1, 1)]
-    assert answers[0].tobytes() == answers[1].tobytes()
-
-
-def test_a_class_that_only_the_past_has_keeps_its_column() -> None:
-    old = Segment("march", CURRENT.X, np.full(100, 2), CURRENT.weight)
-    assert LearnNSE().adapt([old], CURRENT).predict_proba(ASKED.X).shape == (500, 3)
-
-
-@pytest.mark.parametrize("past", [[], [rows("may", 7)]])
+@pytest.mark.parametrize("past", [[], [make_segment("may", 7)]])
 def test_one_row_is_enough(past: list[Segment]) -> None:
     answer = LearnNSE().adapt(past, CURRENT.take(slice(1))).predict_proba(ASKED.X)
     np.testing.assert_allclose(answer.sum(axis=1), 1, atol=1e-6)
 
 
 def test_a_heavy_row_counts_as_often_as_its_weight_says() -> None:
-    noisy = rows("may", 300, noise=0.3)
+    noisy = make_segment("may", 300, noise=0.3)
     copies = np.random.default_rng(0).integers(1, 4, 100)
     heavy = Segment("june", CURRENT.X, CURRENT.y, copies.astype(np.float32))
     weighted = LearnNSE(error_min=0.01).adapt([noisy], heavy)
     plain = LearnNSE(error_min=0.01).adapt([noisy], CURRENT)
     assert weighted.weights.tobytes() != plain.weights.tobytes()
-
-
-def test_no_rows_asked_are_no_rows_answered() -> None:
-    answer = LearnNSE().adapt([rows("may", 90)], CURRENT).predict_proba(ASKED.X[:0])
-    assert answer.shape == (0, 2)
-    assert answer.dtype == np.float32

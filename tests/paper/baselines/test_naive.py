@@ -8,34 +8,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from driftquilt.core.segment import Segment, folds, join
+from driftquilt.core.segment import folds, join
 from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
+from tests.segments import accuracy, make_segment
 
 LEARNER = MLP(hidden_units=8, learning_rate=0.02)
 
 
-def rows(name: str, n: int, *, flip: bool = False, seed: int = 0) -> Segment:
-    rng = np.random.default_rng((seed, n))
-    X = rng.normal(size=(n, 2)).astype(np.float32)
-    return Segment(name, X, ((X[:, 0] > 0) ^ flip).astype(np.int64), np.ones(n, np.float32))
-
-
-HISTORY = [rows("april", 80, flip=True), rows("may", 90, flip=True)]
-CURRENT = rows("june", 60)
-ASKED = rows("june", 200, seed=5)
-
-
-def accuracy(method: FullData | CurrentSegment) -> float:
-    predicted = method.adapt(HISTORY, CURRENT).predict_proba(ASKED.X).argmax(axis=1)
-    return float((predicted == ASKED.y).mean())
+HISTORY = [make_segment("april", 80, flip=True), make_segment("may", 90, flip=True)]
+CURRENT = make_segment("june", 60)
+ASKED = make_segment("june", 200, seed=5)
 
 
 @pytest.mark.parametrize("n_folds", [1, 2, 3])
 def test_the_present_alone_is_learnt_and_the_contrary_past_misleads(n_folds: int) -> None:
-    assert accuracy(CurrentSegment(LEARNER, n_folds=n_folds, max_epochs=60)) > 0.9
-    assert accuracy(FullData(LEARNER, n_folds=n_folds, max_epochs=60)) < 0.6
+    settings: dict[str, Any] = {"learner": LEARNER, "n_folds": n_folds, "max_epochs": 60}
+    assert accuracy(CurrentSegment(**settings).adapt(HISTORY, CURRENT), ASKED) > 0.9
+    assert accuracy(FullData(**settings).adapt(HISTORY, CURRENT), ASKED) < 0.6
 
 
 @pytest.mark.parametrize("n_folds", [1, 2])
@@ -84,24 +75,6 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(
     ]
     assert answers[0].tobytes() == answers[1].tobytes()
     assert answers[0].tobytes() != answers[2].tobytes()
-
-
-@pytest.mark.parametrize("method", [FullData, CurrentSegment])
-def test_a_class_that_only_the_past_has_keeps_its_column(
-    method: type[FullData] | type[CurrentSegment],
-) -> None:
-    old = Segment("march", HISTORY[0].X, np.full(80, 2), HISTORY[0].weight)
-    answer = method(LEARNER, max_epochs=5).adapt([old], CURRENT)
-    assert answer.predict_proba(ASKED.X).shape == (200, 3)
-
-
-@pytest.mark.parametrize("method", [FullData, CurrentSegment])
-def test_segments_are_read_and_never_changed(
-    method: type[FullData] | type[CurrentSegment],
-) -> None:
-    before = [segment.X.tobytes() + segment.y.tobytes() for segment in (*HISTORY, CURRENT)]
-    method(LEARNER, max_epochs=3).adapt(HISTORY, CURRENT)
-    assert before == [segment.X.tobytes() + segment.y.tobytes() for segment in (*HISTORY, CURRENT)]
 
 
 def test_a_class_no_row_has_gets_a_column_when_it_is_announced() -> None:
