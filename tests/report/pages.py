@@ -11,8 +11,7 @@ from driftquilt.paper.compare import compare
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.quilt.base import Method
 from driftquilt.quilt.method import Quilt
-from driftquilt.report.from_comparison import drifts_of
-from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
+from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page, drifts_of
 from driftquilt.search.shared import Shared
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\x00 {{ 7 * 7 }} <b>bold</b>"

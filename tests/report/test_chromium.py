@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,16 @@ class Visit:
         return self.tab.locator("#tip")
 
     def patch(self, drift: int, segment: int) -> Locator:
-        return self.tab.locator(f'[data-drift="{drift}"] [data-segment="{segment}"]')
+        return self.tab.locator(f'[data-row="{drift}"] [data-segment="{segment}"]')
+
+    @property
+    def model(self) -> Locator:
+        """The section of the model that is chosen."""
+        return self.tab.locator("section.drift:not([hidden])")
+
+    def lines(self) -> Locator:
+        """The lines of its scores that are shown."""
+        return self.model.locator(".view:not(.other) .line")
 
     def shown_drifts(self) -> list[int]:
         parts = self.tab.locator("section.drift").all()
@@ -96,22 +106,60 @@ def test_it_opens_without_a_complaint_and_never_scrolls_sideways(
 
 def test_the_last_drift_is_chosen_and_its_lines_are_drawn(full: Visit) -> None:
     assert full.shown_drifts() == [4]
-    assert full.tab.locator("#score-chart .scatterlayer .trace").count() == 2 * 4
-    assert full.tab.locator("#accuracy-chart .scatterlayer .trace").count() == 2
-    assert (
-        full.tab.locator("#score-chart .annotation-text").all_text_contents()[-1].startswith("mean")
-    )
+    assert full.lines().count() == 2 * 4
+    assert full.tab.locator("#accuracy-chart .line").count() == 2
 
 
 def test_every_drift_is_a_dotted_line_inside_of_the_accuracy_chart(full: Visit) -> None:
-    marks = full.tab.locator("#accuracy-chart .shapelayer path")
-    styles = [mark.get_attribute("style") or "" for mark in marks.all()]
-    assert len(styles) == 6
-    assert all("stroke-dasharray" in style for style in styles)
-    low, high = full.tab.evaluate("document.getElementById('accuracy-chart').layout.xaxis.range")
-    assert low < 30
-    assert high > 1590
-    assert [style for style in styles if "stroke-width: 2px" in style] == styles[4:5]
+    marks = full.tab.locator("#accuracy-chart .drift")
+    assert marks.count() == 6
+    dashes = marks.evaluate_all("all => all.map((m) => getComputedStyle(m).strokeDasharray)")
+    assert set(dashes) == {"2px, 4px"}
+    places = marks.evaluate_all("all => all.map((m) => parseFloat(m.getAttribute('x1')))")
+    assert all(0 < place < 100 for place in places)
+    assert places == sorted(places)
+    chosen = full.tab.locator("#accuracy-chart .drift.chosen")
+    assert chosen.get_attribute("data-drift") == "4"
+    full.patch(2, 0).click()
+    assert chosen.get_attribute("data-drift") == "2"
+
+
+def point_at(seen: Visit, chart: Locator, x: float, y: float) -> list[str]:
+    """What the tip says at a place of a chart, from 0 to 1 each way."""
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    assert box is not None
+    seen.tab.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    return [line for line in seen.tip.inner_text().splitlines() if line]
+
+
+def test_pointing_at_a_chart_tells_the_values_of_its_lines(full: Visit) -> None:
+    told = point_at(full, full.tab.locator("#accuracy-chart svg.chart"), 0.5, 0.5)
+    assert told[0].startswith("Row ")
+    assert told[1:] == ["Quilt", "0.900", "all data", "0.600"]
+    selection, chart = drifts()[4].selection, full.model.locator("svg.chart").first
+    full.model.get_by_label("Fold").select_option("1")
+    fold = selection.folds[0].disparity
+    told = point_at(full, chart, 0.0, 0.5)
+    assert told == ["Epoch 1", *(
+        text for s, name in enumerate(selection.names) for text in (str(name), f"{fold[0, s]:.3f}")
+    )]  # fmt: skip
+    full.tab.mouse.move(1, 1)
+    assert full.tip.is_hidden()
+
+
+def test_the_legend_hides_a_line_and_shows_it_again(full: Visit) -> None:
+    place = full.tab.locator("#accuracy-chart")
+    button = place.get_by_role("button", name="all data")
+    line = place.locator(".line[data-line='1']")
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert line.is_hidden()
+    assert button.get_attribute("aria-pressed") == "false"
+    told = point_at(full, place.locator("svg.chart"), 0.5, 0.5)
+    assert told[1:] == ["Quilt", "0.900"]
+    button.press("Enter")
+    assert line.evaluate("line => getComputedStyle(line).display") != "none"
 
 
 def test_pointing_at_a_patch_tells_its_numbers(full: Visit) -> None:
@@ -129,14 +177,14 @@ def test_the_keyboard_reaches_patches_and_enter_chooses_the_drift(full: Visit) -
     full.tab.locator("svg.live [tabindex='0']").focus()
     for key in ("ArrowRight", "ArrowUp", "ArrowRight"):
         full.tab.keyboard.press(key)
-    held = "document.activeElement.closest('.row').dataset.drift"
+    held = "document.activeElement.closest('.row').dataset.row"
     assert full.tab.evaluate(held) == "3"
     assert full.tip.is_visible()
     assert full.shown_drifts() == [4]
     full.tab.keyboard.press("Enter")
     assert full.shown_drifts() == [3]
     assert full.tab.locator("#drift-choice").input_value() == "3"
-    assert full.tab.locator('[aria-pressed="true"]').count() == 1 + 3
+    assert full.tab.locator('[aria-selected="true"]').get_attribute("data-row") == "3"
     full.tab.keyboard.press("Escape")
     assert full.tip.is_hidden()
     assert full.tab.locator("svg.live [tabindex='0']").count() == 1
@@ -145,42 +193,46 @@ def test_the_keyboard_reaches_patches_and_enter_chooses_the_drift(full: Visit) -
 def test_a_click_on_a_patch_or_a_name_chooses_the_drift(full: Visit) -> None:
     full.patch(2, 0).click()
     assert full.shown_drifts() == [2]
-    assert full.tab.locator(".row.chosen").get_attribute("data-drift") == "2"
-    full.tab.locator('[data-drift="0"] .name').click()
+    assert full.tab.locator(".row.chosen").get_attribute("data-row") == "2"
+    full.tab.locator('[data-row="0"] .name').click()
     assert full.shown_drifts() == [0]
-    assert full.tab.locator("#scores").is_hidden()
+    assert full.model.locator("svg.chart").count() == 0
     full.tab.select_option("#drift-choice", "4")
     assert full.shown_drifts() == [4]
-    assert full.tab.locator("#scores").is_visible()
+    assert full.model.locator("svg.chart").count() == 2
 
 
 def test_the_fold_can_be_chosen(full: Visit) -> None:
     selection = drifts()[4].selection
 
-    def annotation() -> str:
-        return full.tab.locator("#score-chart .annotation-text").all_text_contents()[-1]
+    choice, note = full.model.get_by_label("Fold"), full.model.locator(".fold-note")
 
-    assert annotation() == f"mean bound {selection.disparity_max:.3f}"
-    for number, fold in enumerate(selection.folds):
-        full.tab.select_option("#fold-choice", str(number))
-        assert annotation() == f"bound of fold {number + 1} {fold.disparity_max:.3f}"
-        assert f"those of fold {number + 1}" in full.tab.locator("#scores-of").inner_text()
-    full.tab.select_option("#fold-choice", "mean")
-    assert "means over folds" in full.tab.locator("#scores-of").inner_text()
+    def bound() -> str | None:
+        return full.model.locator(".view:not(.other) .halo").text_content()
+
+    assert bound() == f"mean bound {selection.disparity_max:.3f}"
+    for number, fold in enumerate(selection.folds, start=1):
+        choice.select_option(str(number))
+        assert bound() == f"bound of fold {number} {fold.disparity_max:.3f}"
+        assert f"those of fold {number}" in note.inner_text()
+        assert full.lines().count() == 2 * 4
+    choice.select_option("0")
+    assert "means over folds" in note.inner_text()
 
 
 def test_the_switch_colours_patches_by_disparity(full: Visit) -> None:
     use = drifts()[4].uses[0]
-    strength = "part => getComputedStyle(part).fillOpacity"
-    cover = full.patch(4, 0).locator(".cover")
-    before = float(cover.evaluate(strength))
+    strength = "part => Number(getComputedStyle(part).fillOpacity)"
+    cover = full.patch(4, 0).locator(".cover:visible")
+    before = cover.evaluate(strength)
     full.tab.emulate_media(reduced_motion="reduce")
     full.tab.get_by_label("disparity", exact=True).check(force=True)
-    after = float(cover.evaluate(strength))
-    assert after == pytest.approx(max(1 - use.disparity.median / 2, 0), abs=0.006)
-    assert full.patch(4, 0).locator(".by-far").is_visible()
+    assert cover.evaluate(strength) == pytest.approx(
+        max(1 - use.disparity.median / 2, 0), abs=0.006
+    )
+    assert full.patch(4, 0).locator("text.by-disparity").is_visible()
     full.tab.get_by_label("share of epochs").check(force=True)
-    assert float(cover.evaluate(strength)) == before
+    assert cover.evaluate(strength) == before
 
 
 def column(table: Locator, number: int) -> list[float]:
@@ -211,12 +263,12 @@ def test_a_table_is_sorted_and_says_so(full: Visit, how: str) -> None:
 
 def test_colours_follow_the_reader_and_so_do_the_lines(full: Visit) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
-    line = "document.querySelector('#accuracy-chart .js-line').style.stroke"
+    line = "getComputedStyle(document.querySelector('#accuracy-chart .line')).stroke"
     assert full.tab.evaluate(ground) == "rgb(255, 255, 255)"
     by_day = full.tab.evaluate(line)
     full.tab.emulate_media(color_scheme="dark")
     assert full.tab.evaluate(ground) == "rgb(18, 22, 23)"
-    full.tab.wait_for_function(f"{line} !== '{by_day}'")
+    assert full.tab.evaluate(line) != by_day
 
 
 def test_on_paper_every_drift_is_there_and_no_button(full: Visit) -> None:
@@ -237,10 +289,9 @@ def test_on_paper_every_drift_is_there_and_no_button(full: Visit) -> None:
 
 def test_after_printing_the_page_is_as_before(browser: Browser, folder: Path) -> None:
     seen = visit(browser, folder / "full.html", color_scheme="dark")
-    width = "document.querySelector('#accuracy-chart .main-svg').getBoundingClientRect().width"
+    width = "document.querySelector('#accuracy-chart svg').getBoundingClientRect().width"
     before = seen.tab.evaluate(width)
     seen.tab.pdf(format="A4")
-    seen.tab.wait_for_function("!document.documentElement.classList.contains('by-day')")
     assert seen.tab.evaluate(width) == before
     assert seen.shown_drifts() == [4]
     assert seen.complaints == []
@@ -253,23 +304,33 @@ def test_hostile_names_are_shown_as_they_are(browser: Browser, folder: Path) -> 
     seen.patch(1, 0).hover()
     assert name[:20] in seen.tip.inner_text()
     assert seen.tab.locator("img, b:has-text('bold')").count() == 0
-    legend = seen.tab.locator("#accuracy-chart .legendtext").first.text_content() or ""
+    legend = seen.tab.locator("#accuracy-chart .legend button").first.text_content() or ""
     assert legend.startswith("</script><img")
     seen.tab.get_by_role("button", name="Gain").first.click()
     assert seen.complaints == []
 
 
-def test_where_models_are_too_many_paper_says_where_their_lines_are(
+def test_charts_are_as_wide_as_their_place_and_labels_of_axes_keep_apart(
     browser: Browser, folder: Path
 ) -> None:
-    seen = visit(browser, folder / "sixty.html")
-    assert seen.tab.locator(".on-paper svg").count() == 60
-    write_report(large_page(60, 60), folder / "many.html")
-    seen = visit(browser, folder / "many.html")
-    assert seen.tab.locator(".on-paper").first.is_hidden()
-    seen.tab.emulate_media(media="print")
-    assert seen.tab.locator("p.on-paper").first.is_visible()
-    assert seen.tab.locator(".on-paper svg").count() == 0
+    for width in (1400, 390):
+        seen = visit(browser, folder / "full.html", viewport={"width": width, "height": 800})
+        labels = seen.tab.locator("#accuracy-chart svg.chart > text.middle:visible")
+        boxes = [box for label in labels.all() if (box := label.bounding_box())]
+        assert len(boxes) >= 3
+        for one, next_one in pairwise(boxes):
+            assert one["x"] + one["width"] < next_one["x"]
+        seen.tab.context.close()
+
+
+def test_without_scripts_every_model_and_its_lines_are_there(
+    browser: Browser, folder: Path
+) -> None:
+    seen = visit(browser, folder / "full.html", java_script_enabled=False)
+    assert seen.shown_drifts() == [0, 1, 2, 3, 4]
+    assert seen.tab.locator("section.drift svg.chart:visible").count() == 2 * 4
+    assert seen.tab.locator("select:visible").count() == 0
+    seen.tab.context.close()
 
 
 @pytest.mark.parametrize("n_segments", [17, 40])
@@ -292,7 +353,7 @@ def test_of_one_model_there_is_only_the_fold_to_choose(browser: Browser, tmp_pat
     path = write_report(Page("One", (), drifts()[-1:]), tmp_path / "one.html")
     seen = visit(browser, path)
     assert seen.tab.locator("#drift-choice").is_hidden()
-    assert seen.tab.locator("#fold-choice").is_visible()
+    assert seen.tab.get_by_label("Fold").is_visible()
 
 
 def test_sixty_drifts_can_be_walked_through(browser: Browser, folder: Path) -> None:

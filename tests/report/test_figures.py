@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,16 +14,20 @@ import pytest
 
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.report.drawing import draw_selection, draw_selections
-from driftquilt.report.figures import quilt_svg, share_cover
-from driftquilt.report.fold_range import fold_range
-from driftquilt.report.from_comparison import mean_accuracies
+from driftquilt.report.page import Drift, mean_accuracies
 from driftquilt.report.palette import DAY, NIGHT, ink_class
-from driftquilt.report.quilt_layout import lay_out
-from driftquilt.report.score_panels import panels
+from driftquilt.report.quilt import drift_quilt, share_cover
+from driftquilt.report.quilt import quilt_svg as svg_of_quilt
+from driftquilt.report.quilt_layout import Room, lay_out
+from driftquilt.report.score_panels import fold_range, score_panels
 from tests.report.pages import drifts, hostile_page, large_page, renamed
 
 SVG = "{http://www.w3.org/2000/svg}"
 SIZES = [(1, 2), (1, 60), (60, 2), (60, 60), (8, 7)]
+
+
+def quilt_svg(drifts: Sequence[Drift], title: str) -> str:
+    return svg_of_quilt(drift_quilt(drifts), title)
 
 
 def with_class(picture: ET.Element, name: str) -> list[ET.Element]:
@@ -34,9 +39,10 @@ def test_a_patch_per_past_segment_is_as_strong_as_it_was_used() -> None:
     patches = with_class(picture, "patch")
     uses = [use for drift in drifts() for use in drift.uses]
     found = [float(patch.findall(f"{SVG}rect")[1].get("fill-opacity", "nan")) for patch in patches]
-    assert found == [round(share_cover(use), 2) for use in uses]
-    assert {share_cover(use) > 0 for use in uses} == {True, False}
-    assert all((share_cover(use) > 0) == use.kept for use in uses)
+    covers = [share_cover(use.share, kept=use.kept) for use in uses]
+    assert found == [round(cover, 2) for cover in covers]
+    assert {cover > 0 for cover in covers} == {True, False}
+    assert [cover > 0 for cover in covers] == [use.kept for use in uses]
 
 
 def test_a_patch_says_its_numbers() -> None:
@@ -49,17 +55,17 @@ def test_a_patch_says_its_numbers() -> None:
 
 
 def test_accuracies_stand_in_order_along_the_axis() -> None:
-    layout = lay_out(drifts())
+    layout = lay_out(drift_quilt(drifts()))
     values = sorted(value for drift in drifts() for value in drift.accuracies.values())
     placed = [layout.accuracy_x(value) for value in values]
     assert placed == sorted(placed)
-    assert layout.plot_left <= placed[0] <= placed[-1] <= layout.plot_left + layout.plot_width
+    assert layout.beside <= placed[0] <= placed[-1] <= layout.beside + layout.plot_width
 
 
 @pytest.mark.parametrize(("n_drifts", "n_segments"), SIZES)
 def test_labels_keep_apart_and_everything_is_inside(n_drifts: int, n_segments: int) -> None:
     made = large_page(n_drifts, n_segments).drifts
-    layout, picture = lay_out(made), ET.fromstring(quilt_svg(made, "quilt"))
+    layout, picture = lay_out(drift_quilt(made)), ET.fromstring(quilt_svg(made, "quilt"))
     assert len(with_class(picture, "patch")) == n_drifts * n_segments
     assert layout.row_step * layout.cell >= 14
     assert layout.column_step * layout.cell >= 14
@@ -107,20 +113,20 @@ def test_a_selection_draws_itself_with_a_line_and_a_band_per_segment() -> None:
     selection = drifts()[-1].selection
     picture = ET.fromstring(selection.plot()._repr_svg_())
     assert len(with_class(picture, "patch")) == len(selection)
-    assert len(list(picture.iter(f"{SVG}polyline"))) == 2 * len(selection)
+    assert len(with_class(picture, "line")) == 2 * len(selection)
     assert len(with_class(picture, "range")) == 2 * len(selection)
-    disparity, gain = panels(selection)
-    assert disparity.bound == selection.disparity_max
-    assert gain.bound == 0
+    disparity, gain = score_panels(selection)
+    assert disparity.chart.views[0].bound == selection.disparity_max
+    assert gain.chart.views[0].bound == 0
 
 
 def test_a_line_is_the_mean_over_folds_within_their_range() -> None:
     selection = drifts()[-1].selection
-    for panel in panels(selection):
-        for s, line in enumerate(panel.lines):
+    for panel in score_panels(selection):
+        for s, line in enumerate(panel.chart.views[0].lines):
             for epoch in (0, 5):
                 scores = [getattr(fold, panel.name)[epoch, s] for fold in selection.folds]
-                assert line.scores[epoch] == pytest.approx(sum(scores) / len(scores))
+                assert line.values[epoch] == pytest.approx(sum(scores) / len(scores))
                 assert (line.low[epoch], line.high[epoch]) == (min(scores), max(scores))
 
 
@@ -144,23 +150,42 @@ def test_rows_of_a_drawing_have_the_names_given() -> None:
 @pytest.mark.parametrize("n_segments", [2, 17, 30, 40])
 def test_forty_patches_fit_a_page_and_are_large_enough_to_point_at(n_segments: int) -> None:
     names = [f"{2020 + k // 12}-{k % 12 + 1:02d}" for k in range(n_segments)]
-    layout = lay_out([renamed(drifts()[-1], names, "2024-01")], on_page=True)
+    layout = lay_out(drift_quilt([renamed(drifts()[-1], names, "2024-01")]), Room())
     assert layout.cell >= 23
     assert layout.width <= 1092
     assert bool(layout.methods) == (n_segments < 36)
 
 
 def test_lines_stay_inside_their_panel() -> None:
-    for panel in panels(drifts()[-1].selection):
-        for line in panel.lines:
-            for scores in (line.scores, line.low, line.high):
-                assert all(panel.low <= score <= panel.high for score in scores)
+    for panel in score_panels(drifts()[-1].selection):
+        low, high = panel.chart.y_range
+        for line in [line for view in panel.chart.views for line in view.lines]:
+            for scores in (line.values, line.low, line.high):
+                assert all(low <= score <= high for score in scores)
+
+
+def test_each_fold_has_a_view_with_its_own_lines_and_bound() -> None:
+    selection = drifts()[-1].selection
+    disparity, _ = score_panels(selection)
+    for fold, view in zip(selection.folds, disparity.chart.views[1:], strict=True):
+        assert view.bound == fold.disparity_max
+        assert view.x == tuple(range(1, len(fold.disparity) + 1))
+        for s, line in enumerate(view.lines):
+            assert line.values == tuple(fold.disparity[:, s].tolist())
+
+
+def test_a_long_training_is_thinned_from_its_first_epoch_to_its_last() -> None:
+    selection = drifts()[-1].selection
+    disparity, _ = score_panels(selection, n_points=4)
+    for fold, view in zip(selection.folds, disparity.chart.views[1:], strict=True):
+        assert len(view.x) == 4
+        assert (view.x[0], view.x[-1]) == (1, len(fold.disparity))
 
 
 def test_a_selection_without_a_past_is_one_empty_row() -> None:
     picture = ET.fromstring(drifts()[0].selection.plot().svg)
     assert not with_class(picture, "patch")
-    assert not list(picture.iter(f"{SVG}polyline"))
+    assert not with_class(picture, "line")
 
 
 def test_a_drawing_saves_as_its_name_ends(tmp_path: Path) -> None:
@@ -179,10 +204,10 @@ def test_a_drawing_refuses_other_kinds_of_file_and_folders_that_are_not_there(
     drawing = draw_selections({str(drift.name): drift.selection for drift in drifts()})
     with pytest.raises(InputError, match=r"saved as \.svg or \.png, but got 'quilt\.gif'"):
         drawing.save("quilt.gif")
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(FileNotFoundError, match=r"quilt\.svg"):
         drawing.save(tmp_path / "no" / "quilt.svg")
     (tmp_path / "a.svg").mkdir()
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(IsADirectoryError, match=r"a\.svg"):
         drawing.save(tmp_path / "a.svg")
 
 

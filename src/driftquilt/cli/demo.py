@@ -12,6 +12,7 @@ from rich.table import Table
 from driftquilt import __version__
 from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar, table_console
 from driftquilt.cli.page import write_page
+from driftquilt.files import atomic_write
 
 if TYPE_CHECKING:
     from driftquilt.quilt.base import Method
@@ -35,14 +36,14 @@ def demo(
 
     Example: driftquilt demo --out demo-out
     """
-    from driftquilt.report.figures import quilt_svg  # noqa: PLC0415
-    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
+    from driftquilt.report.quilt import drift_quilt, quilt_svg  # noqa: PLC0415
 
     out.mkdir(parents=True, exist_ok=True)
     page = _page(_adapt(seed))
     picture = out / "demo.svg"
-    svg = quilt_svg(page.drifts, "Which past segments each model was trained on")
-    write_whole(picture, svg.encode())
+    svg = quilt_svg(drift_quilt(page.drifts), "Which past segments each model was trained on")
+    with atomic_write(picture) as file:
+        file.write(svg.encode())
     files = {"picture": str(picture)} | write_page(page, out / "report.html")
     if as_json:
         print_json("demo", {"segments": list(map(_document, page.drifts)), "files": files})
@@ -58,7 +59,7 @@ def _adapt(seed: int) -> tuple[Drift, ...]:
     from driftquilt.paper.compare import compare  # noqa: PLC0415
     from driftquilt.paper.datasets.synthetic import sine  # noqa: PLC0415
     from driftquilt.quilt.method import DEFAULT  # noqa: PLC0415
-    from driftquilt.report.from_comparison import drifts_of  # noqa: PLC0415
+    from driftquilt.report.page import drifts_of  # noqa: PLC0415
 
     stream = sine()
     methods: dict[str, Method] = {
@@ -76,8 +77,7 @@ def _adapt(seed: int) -> tuple[Drift, ...]:
 
 
 def _page(drifts: tuple[Drift, ...]) -> Page:
-    from driftquilt.report.from_comparison import mean_accuracies  # noqa: PLC0415
-    from driftquilt.report.page import Page  # noqa: PLC0415
+    from driftquilt.report.page import Page, mean_accuracies  # noqa: PLC0415
 
     (ours, quilt), *others = mean_accuracies(drifts).items()
     beside = ", ".join(f"{name} {accuracy:.1%}" for name, accuracy in others)
@@ -108,7 +108,7 @@ def _document(drift: Drift) -> dict[str, Any]:
 
 def _accuracy_table(drifts: tuple[Drift, ...]) -> Table:
     from driftquilt.quilt.explanation import percent  # noqa: PLC0415
-    from driftquilt.report.from_comparison import mean_accuracies  # noqa: PLC0415
+    from driftquilt.report.page import mean_accuracies  # noqa: PLC0415
 
     means = mean_accuracies(drifts)
     columns = ("segment", *means, "segments kept (epochs)")

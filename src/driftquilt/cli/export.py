@@ -9,6 +9,7 @@ import typer
 
 from driftquilt.cli.output import AsJson, print_json
 from driftquilt.errors import InputError
+from driftquilt.files import atomic_write
 
 __all__ = ["export"]
 
@@ -25,13 +26,13 @@ def export(
     """
     from driftquilt.integrations.onnx.classifier import OUTPUTS, describe_inputs  # noqa: PLC0415
     from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
-    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
 
     if to.suffix.lower() != ".onnx":
         raise InputError(f"cannot write {to}: its name must end in .onnx")
     classifier = QuiltClassifier.load(model)
     content = classifier.to_onnx(missing=missing)
-    write_whole(to, content)
+    with atomic_write(to) as file:
+        file.write(content)
     inputs = describe_inputs(classifier, missing)
     if as_json:
         told = {"out": str(to), "n_bytes": len(content), "inputs": inputs}

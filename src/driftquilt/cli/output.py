@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from driftquilt import __version__
-from driftquilt.report.letters import clean
+from driftquilt.report.escape import clean
 from driftquilt.text import json_safe
 
 __all__ = [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from driftquilt.errors import MissingExtraError
+from driftquilt.files import atomic_write
 
 if TYPE_CHECKING:
     from driftquilt.report.page import Page
@@ -28,11 +29,10 @@ def render_page(page: Page) -> str | None:
 
 def write_page(page: Page, path: Path) -> dict[str, str]:
     """Write the report, or remove an earlier one; its place by its kind if there is one."""
-    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
-
     text = render_page(page)
     if text is None:
         path.unlink(missing_ok=True)
         return {}
-    write_whole(path, text.encode())
+    with atomic_write(path) as file:
+        file.write(text.encode())
     return {"report": str(path)}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftquilt.errors import InputError
+from driftquilt.files import atomic_write
 
 if TYPE_CHECKING:
     from driftquilt.decision.columns import ColumnFacts
@@ -29,13 +30,12 @@ def write_about(
     columns: Sequence[ColumnFacts],
 ) -> None:
     """Keep what a report tells beside the events."""
-    from driftquilt.report.whole_file import write_whole  # noqa: PLC0415
-
     told = {
         "origin": origin.to_json(), "warnings": list(warnings), "baselines": baselines,
         "columns": [asdict(column) for column in columns],
     }  # fmt: skip
-    write_whole(folder / ABOUT, json.dumps(told, indent=1).encode())
+    with atomic_write(folder / ABOUT) as file:
+        file.write(json.dumps(told, indent=1).encode())
 
 
 def forget_about(folder: Path) -> None:

@@ -24,7 +24,7 @@ from driftquilt.cli.output import (
 )
 from driftquilt.cli.page import render_page
 from driftquilt.errors import InputError
-from driftquilt.report.letters import clean
+from driftquilt.report.escape import clean
 from driftquilt.text import listing, plural
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Pictures for notebooks and files: they show themselves, and save as SVG or PNG.
+"""Drawings for notebooks and files: they display themselves, and save as SVG or PNG.
 
 >>> from driftquilt.core.selection import Rule
 >>> june = Selection((), (), (), Rule(), "June", 200)
@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driftquilt.errors import InputError, MissingExtraError
+from driftquilt.files import atomic_write
 from driftquilt.quilt.explanation import Selection
-from driftquilt.report.figures import quilt_parts, quilt_svg, svg_of
-from driftquilt.report.letters import inner, short
-from driftquilt.report.marks import legend_height
+from driftquilt.report.escape import content, shorten
 from driftquilt.report.page import Drift
+from driftquilt.report.quilt import drift_quilt, quilt_height, quilt_parts, quilt_svg, svg_of
 from driftquilt.report.quilt_layout import lay_out
-from driftquilt.report.score_panels import PANEL_HEIGHT, panel_parts, panels
-from driftquilt.report.whole_file import write_whole
+from driftquilt.report.score_panels import PANEL_HEIGHT, panel_parts, score_panels
 
 __all__ = ["Drawing", "draw_selection", "draw_selections"]
 
@@ -30,7 +29,7 @@ _WIDTH = 860  # of two panels side by side
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture that a notebook shows by itself."""
+    """A drawing that a notebook displays by itself."""
 
     svg: str
 
@@ -41,16 +40,18 @@ class Drawing:
         return "<Drawing: a notebook shows it; .save('quilt.svg') or .save('quilt.png') keeps it>"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the picture as its name ends, .svg or .png, and return where it is."""
+        """Write the drawing as .svg or .png, by the end of the name, and return its path."""
         target = Path(path)
         kind = target.suffix.lower()
         if kind not in (".svg", ".png"):
-            raise InputError(f"a picture is saved as .svg or .png, but got {str(path)!r}")
-        write_whole(target, self.svg.encode() if kind == ".svg" else self.to_png())
+            raise InputError(f"a drawing is saved as .svg or .png, but got {str(path)!r}")
+        image = self.svg.encode() if kind == ".svg" else self.to_png()
+        with atomic_write(target) as file:
+            file.write(image)
         return target
 
     def to_png(self, zoom: float = 2.0) -> bytes:
-        """The picture by day as PNG, so many pixels for each of its own."""
+        """Return the drawing in light colours as PNG, with `zoom` times as many pixels."""
         try:
             import resvg_py  # noqa: PLC0415
         except ImportError as error:
@@ -59,21 +60,23 @@ class Drawing:
 
 
 def draw_selections(selections: Mapping[str, Selection]) -> Drawing:
-    """The quilt: a row for each selection, under its name."""
+    """Draw the quilt: a row for each selection, under its name."""
     drifts = [Drift(replace(selection, current=name)) for name, selection in selections.items()]
-    return Drawing(quilt_svg(drifts, "Which past segments each model was trained on"))
+    title = "Which past segments each model was trained on"
+    return Drawing(quilt_svg(drift_quilt(drifts), title))
 
 
 def draw_selection(selection: Selection) -> Drawing:
-    """One row of the quilt, and beneath it the scores of every past segment by epoch."""
+    """Draw one row of the quilt, and below it the scores of every past segment by epoch."""
     title = f"Trained for {selection.current}"
-    drifts = [Drift(selection)]
-    layout, charts = lay_out(drifts), panels(selection)
-    width = max(layout.width, _WIDTH if charts else 0)
-    height = layout.bottom + 22 + legend_height(layout)
-    parts = [f'<text class="head" x="20" y="28">{inner(short(title, int(width / 9)))}</text>']
-    parts += quilt_parts(drifts, layout)
-    for number, chart in enumerate(charts):
-        half = width / len(charts)
-        parts += panel_parts(chart, 20 + number * half, height, half - 20)
-    return Drawing(svg_of(parts, width, height + (PANEL_HEIGHT if charts else 0), title))
+    quilt = drift_quilt([Drift(selection)])
+    layout = lay_out(quilt)
+    panels = score_panels(selection)
+    width = max(layout.width, _WIDTH if panels else 0)
+    height = quilt_height(layout)
+    parts = [f'<text class="head" x="20" y="28">{content(shorten(title, int(width / 9)))}</text>']
+    parts += quilt_parts(quilt, layout)
+    for number, panel in enumerate(panels):
+        half = width / len(panels)
+        parts += panel_parts(panel, 20 + number * half, height, half - 20)
+    return Drawing(svg_of(parts, width, height + (PANEL_HEIGHT if panels else 0), title))

@@ -1,10 +1,9 @@
-"""A report as one HTML file that needs nothing else: no net, no folder beside it.
+"""A report as one HTML file that needs nothing else: no network, no folder beside it.
 
-The template writes every table, so that the page says the same on paper and without scripts;
-the script adds what moves: the numbers of a patch, the choice of a drift, sorting, and lines
-drawn by plotly, whose code is in the file. Text of the data is escaped wherever it stands, and
-the page's own security policy lets no script run but the two that are known by their hashes,
-and nothing be fetched.
+Tables and drawings are in the page itself, so it is complete on paper and without scripts. The
+script makes them interactive: the numbers under the pointer, the choice of a model and of a fold,
+lines that can be hidden, sorted tables. Text from the data is escaped everywhere, and the page's
+own security policy runs no script but this one, known by its hash, and loads nothing.
 
     write_report(Page("Churn", ("Two of three months were kept.",), drifts), "churn.html")
 """
@@ -13,113 +12,114 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from driftquilt.errors import MissingExtraError
-from driftquilt.report.figures import quilt_parts
-from driftquilt.report.html_lines import script_data
-from driftquilt.report.html_tables import view
-from driftquilt.report.letters import clean
-from driftquilt.report.marks import legend_height
-from driftquilt.report.page import Page
+from driftquilt.files import atomic_write
+from driftquilt.report.escape import clean
+from driftquilt.report.lines import accuracy_chart, page_chart
+from driftquilt.report.page import Drift, Page
 from driftquilt.report.palette import DAY, NIGHT, picture_style, variables
-from driftquilt.report.print_scores import print_scores
-from driftquilt.report.quilt_layout import lay_out
-from driftquilt.report.whole_file import write_whole
+from driftquilt.report.quilt import drift_quilt, page_quilt
+from driftquilt.report.quilt_layout import Room
+from driftquilt.report.score_panels import score_panels
+from driftquilt.report.tables import view
 
-__all__ = ["render", "write_report"]
+__all__ = ["drawing_files", "render", "write_report"]
+
+_MAX_POINTS, _MIN_POINTS = 20_000, 16  # of all lines together: some 240 KB; and of each
+_CHART_HEIGHT, _SCORES_HEIGHT = 280, 260
 
 
 def write_report(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Write the page to a file, whole or not at all, and return where it is."""
-    target = Path(path)
-    write_whole(target, render(page).encode())
-    return target
+    """Write the page to a file, completely or not at all, and return its path."""
+    text = render(page)
+    with atomic_write(path) as file:
+        file.write(text.encode())
+    return Path(path)
 
 
 def render(page: Page) -> str:
-    """The page as HTML text."""
-    jinja2, plotly_js = _load()
-    script = "\n".join(map(_template, ("charts.js", "tables.js", "report.js")))
+    """Return the page as HTML text."""
+    try:
+        import jinja2  # noqa: PLC0415
+        from markupsafe import Markup  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError("jinja2", extra="report") from error
+
+    def safe(text: str) -> Markup:
+        return Markup(text)  # noqa: S704  # made here: escaped where it came from the data
+
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
+        finalize=lambda value: value if hasattr(value, "__html__") else clean(value),
     )
-    text: str = environment.from_string(_template("report.html")).render(
+    drawings = drawing_files()
+    script = drawings["drawings.js"] + _template("report.js")
+    return environment.from_string(_template("report.html")).render(
         view(page),
-        policy=_policy(plotly_js, script),
-        style=_markup(_style()),
-        quilt=_markup(_quilt(page)),
-        scores=[_markup(picture) for picture in print_scores(page.drifts)],
-        data=_markup(embed(script_data(page))),
-        plotly_js=_markup(plotly_js),
-        script=_markup(script),
+        policy=_policy(script),
+        style=safe(drawings["drawings.css"] + _template("report.css")),
+        quilt=safe(_quilt(page.drifts)),
+        accuracy=_accuracy(page, safe),
+        scores=list(_scores(page.drifts, safe)),
+        script=safe(script),
     )
-    return text
 
 
-def embed(data: Any) -> str:
-    """JSON that cannot end the element it stands in."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def drawing_files() -> dict[str, str]:
+    """Return the style sheet and the script of interactive drawings; the live page has them too.
+
+    Colours are light on paper, whatever the reader's screen has.
+    """
+    night = f"@media screen and (prefers-color-scheme:dark){{:root{{{variables(NIGHT)}}}}}"
+    style = f":root{{{variables(DAY)}}}{night}{picture_style()}{_template('drawings.css')}"
+    return {"drawings.css": style, "drawings.js": _template("drawings.js")}
 
 
-def _load() -> tuple[Any, str]:
-    """jinja2, and the code of plotly."""
-    try:
-        import jinja2  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError("jinja2", extra="report") from error
-    try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtraError("plotly", extra="report") from error
-    return jinja2, get_plotlyjs()
+def _quilt(drifts: Sequence[Drift]) -> str:
+    label = "The quilt: arrow keys move, Enter chooses the model"
+    return page_quilt(drift_quilt(drifts), Room(), label) if drifts else ""
+
+
+def _accuracy(page: Page, safe: Any) -> dict[str, Any] | None:
+    chart = accuracy_chart(page.accuracy, page.drifts)
+    if chart is None:
+        return None
+    lines = [(k, line.name, line.style) for k, line in enumerate(chart.views[0].lines)]
+    return {"svg": safe(page_chart(chart, _CHART_HEIGHT)), "lines": lines}
+
+
+def _scores(drifts: Sequence[Drift], safe: Any) -> Iterator[dict[str, Any]]:
+    """Yield the charts of each drift; long trainings are thinned so that all fit in one file."""
+    n_lines = sum(2 * len(drift.selection) * (len(drift.selection.folds) + 3) for drift in drifts)
+    n_points = max(_MAX_POINTS // max(n_lines, 1), _MIN_POINTS)
+    for drift in drifts:
+        panels = score_panels(drift.selection, n_points)
+        lines = panels[0].chart.views[0].lines if panels else ()
+        yield {
+            "charts": [(p.caption, safe(page_chart(p.chart, _SCORES_HEIGHT))) for p in panels],
+            "lines": [
+                (k, line.name, line.style) for k, line in enumerate(lines) if line.color is not None
+            ],
+            "n_folds": len(drift.selection.folds),
+        }
 
 
 def _template(name: str) -> str:
     return (files("driftquilt.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _markup(text: str) -> Any:
-    from markupsafe import Markup  # noqa: PLC0415
-
-    return Markup(text)  # noqa: S704  # made here: escaped where it came from the data
-
-
-def _finalize(value: Any) -> Any:
-    """Letters that no page has a place for are taken out of everything that is written."""
-    return value if hasattr(value, "__html__") else clean(value)
-
-
-def _policy(*scripts: str) -> str:
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()) for script in scripts)
-    allowed = " ".join(f"'sha256-{digest.decode()}'" for digest in hashes)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
-
-
-def _style() -> str:
-    night = (
-        f"@media screen and (prefers-color-scheme:dark){{:root:not(.by-day){{{variables(NIGHT)}}}}}"
-    )
-    return f":root{{{variables(DAY)}}}{night}{picture_style()}{_template('report.css')}"
-
-
-def _quilt(page: Page) -> str:
-    if not page.drifts:
-        return ""
-    layout = lay_out(page.drifts, on_page=True)
-    height = layout.bottom + 22 + legend_height(layout)
-    parts = quilt_parts(page.drifts, layout, live=True)
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        f'<svg class="dq live" width="{layout.width:g}" height="{height:g}" role="group" '
-        f'viewBox="0 0 {layout.width:g} {height:g}" aria-label="The quilt: arrow keys move, '
-        f'Enter chooses the model">{"".join(parts)}</svg>'
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:"
     )

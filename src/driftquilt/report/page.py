@@ -1,7 +1,7 @@
-"""What a report says, as values: `html` draws them and computes nothing.
+"""The values of a report; `html` renders them and computes nothing.
 
-A page has one `Drift` for each time that a model was trained for a new present: the selection
-with its scores, and how well the model did beside others.
+A page has one `Drift` for each model that was trained for a new current segment: the selection with
+its scores, and the accuracy of the model and of others.
 
 >>> Page("Churn", ("Two of three months were kept.",), ()).drifts
 ()
@@ -9,25 +9,31 @@ with its scores, and how well the model did beside others.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from driftquilt.decision.origin import Origin
 from driftquilt.decision.values import Method
 from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
-from driftquilt.quilt.method import TriedBound
+from driftquilt.quilt.method import QuiltModel, TriedBound
 
-__all__ = ["AccuracyLines", "ColumnNote", "Drift", "Page"]
+if TYPE_CHECKING:
+    from driftquilt.paper.compare import Outcome
+
+__all__ = ["AccuracyLines", "ColumnNote", "Drift", "Page", "drifts_of", "mean_accuracies"]
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A model for a new present: what it was trained on, and how well it does.
+    """A model for a new current segment: what it was trained on, and its accuracy.
 
-    `accuracies` are shares of rows that no model had seen, by method, ours first. `row` is the
-    row of the stream after which the current segment begins, if there is a stream. `correct` are
-    the shares of each past segment's rows that the model predicts right, where they are known.
+    `accuracies` are those on held-out rows by method, ours first. `row` is the row of the stream
+    after which the current segment begins, if there is a stream. `correct` is the model's accuracy
+    on each past segment, where it is known.
     """
 
     selection: Selection
@@ -38,12 +44,12 @@ class Drift:
 
     @property
     def name(self) -> Hashable:
-        """Of the current segment."""
+        """The name of the current segment."""
         return self.selection.current
 
     @cached_property
     def uses(self) -> tuple[SegmentUse, ...]:
-        """What became of every past segment; a selection works it out anew each time."""
+        """How every past segment was used; a selection computes it each time it is asked."""
         return tuple(self.selection)
 
     @property
@@ -61,7 +67,7 @@ class Drift:
 class AccuracyLines:
     """Rolling accuracy by method, each value over the `window` rows before `rows`.
 
-    `drifts` are the rows at which a drift was found, whether or not a model followed.
+    `drifts` are the rows at which a drift was detected, whether or not a model followed.
     """
 
     rows: tuple[int, ...]
@@ -72,7 +78,7 @@ class AccuracyLines:
 
 @dataclass(frozen=True)
 class ColumnNote:
-    """A column of the data: what it was read as, how much of it is missing, what to know of it."""
+    """A column of the data: its type, the share of missing values, a remark."""
 
     name: str
     kind: str
@@ -82,7 +88,7 @@ class ColumnNote:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything that a report shows; `cut` says what the segments are, if that is known.
+    """Everything that a report shows; `cut` describes the segments, if that is known.
 
     `methods` are the ways to train that were compared on held-out rows, Quilt first, where one
     model was measured.
@@ -99,3 +105,27 @@ class Page:
     cut: str = ""
     methods: tuple[Method, ...] = ()
     origin: Origin | None = None
+
+
+def drifts_of(outcomes: Iterable[Outcome]) -> list[Drift]:
+    """Return a drift per current segment of a comparison; segments without Quilt have none."""
+    models: dict[Hashable, QuiltModel] = {}
+    accuracies: dict[Hashable, dict[str, float]] = {}
+    for outcome in outcomes:
+        accuracies.setdefault(outcome.segment, {})[outcome.method] = outcome.accuracy
+        if isinstance(outcome.model, QuiltModel):
+            models[outcome.segment] = outcome.model
+    return [
+        Drift(models[name].selection, values, tuple(models[name].tried_bounds()))
+        for name, values in accuracies.items()
+        if name in models
+    ]
+
+
+def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
+    """Return each method's accuracy, averaged over the drifts that have it."""
+    by_method: dict[str, list[float]] = {}
+    for drift in drifts:
+        for method, accuracy in drift.accuracies.items():
+            by_method.setdefault(method, []).append(accuracy)
+    return {method: float(np.mean(values)) for method, values in by_method.items()}

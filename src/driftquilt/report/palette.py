@@ -1,7 +1,7 @@
-"""The colours of pictures and pages, by day and by night.
+"""The colours of drawings and pages, light and dark, and the style sheet of drawings.
 
-Text reaches the contrast of WCAG AA (4.5) on everything it may stand on; `ink_class` says
-which of the two inks a patch needs, by how much of the accent covers it.
+Text has the contrast of WCAG AA (4.5) on everything it may stand on; `ink_class` returns which of
+the two inks a patch needs, by how much of the accent covers it.
 
 >>> ink_class(0.1), ink_class(0.7), ink_class(1.0)
 ('low', 'mid', 'full')
@@ -49,39 +49,43 @@ NIGHT = {
 METHODS = ("accent", "m1", "m2", "m3", "m4", "m5")
 
 _MID, _FULL = 0.58, 0.85  # from where on the light, the dark accent needs the other ink
+_SHAPE = (
+    ".dq{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
+    ".dq .small{font-size:11px}.dq .head{font-size:16px;font-weight:600}"
+    ".dq .middle{text-anchor:middle}.dq .end{text-anchor:end}"
+    ".dq .num{font-variant-numeric:tabular-nums;pointer-events:none}"
+    ".dq .stitch{fill:none;stroke-dasharray:3 3;pointer-events:none}"
+    ".dq .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round;"
+    "vector-effect:non-scaling-stroke}.dq .line.m0{stroke-width:2.4}"
+    ".dq .line.faded{stroke-width:1.1}"
+    ".dq .range{stroke:none;fill-opacity:.13}.dq .other{display:none}"
+    ".dq .bound{stroke-dasharray:5 4}.dq .drift{stroke-width:1.5;stroke-dasharray:2 4}"
+)
 
 
 def ink_class(cover: float) -> str:
-    """How a patch's text is inked, from how much the accent covers the patch."""
+    """Return the class of text on a patch, by how much of the accent covers the patch."""
     if cover >= _FULL:
         return "full"
     return "mid" if cover >= _MID else "low"
 
 
 def variables(colours: Mapping[str, str]) -> str:
-    """The colours as custom properties of a style sheet."""
+    """Return the colours as custom properties of a style sheet."""
     return "".join(f"--{name}:{value};" for name, value in colours.items())
 
 
 def picture_style() -> str:
-    """The style sheet of every picture; dark only on a screen, never on paper."""
-    shape = (
-        ".dq{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
-        ".dq .small{font-size:11px}.dq .head{font-size:16px;font-weight:600}"
-        ".dq .middle{text-anchor:middle}.dq .end{text-anchor:end}"
-        ".dq .num{font-variant-numeric:tabular-nums;pointer-events:none}"
-        ".dq .stitch{fill:none;stroke-dasharray:3 3;pointer-events:none}"
-        ".dq polyline{fill:none;stroke-width:1.6;stroke-linejoin:round}"
-        ".dq .range{stroke:none!important;fill-opacity:.13}"
-    )
+    """Return the style sheet of every drawing; dark only on a screen, never on paper."""
     night = f"@media screen and (prefers-color-scheme:dark){{{_inks(NIGHT)}}}"
-    return shape + _inks(DAY) + night
+    return _SHAPE + _inks(DAY) + night
 
 
 def _inks(colours: Mapping[str, str]) -> str:
     c, mid = colours, colours["full"] if colours is NIGHT else colours["low"]
-    marks = "".join(
-        f".dq .m{k}{{fill:{c[name]};stroke:{c['paper']}}}" for k, name in enumerate(METHODS)
+    methods = "".join(
+        f".dq .m{k}{{fill:{c[name]};stroke:{c['paper']}}}.dq .line.m{k}{{stroke:{c[name]}}}"
+        for k, name in enumerate(METHODS)
     )
     return (
         f"svg.dq{{background:{c['paper']}}}.dq text{{fill:{c['ink']}}}"
@@ -89,8 +93,7 @@ def _inks(colours: Mapping[str, str]) -> str:
         f".dq .under{{fill:{c['soft']};stroke:{c['edge']}}}"
         f".dq .stitch{{stroke:{c['paper']}}}.dq .grid{{stroke:{c['line']}}}"
         f".dq .span{{stroke:{c['edge']}}}.dq text.low{{fill:{c['low']}}}"
-        f".dq text.mid{{fill:{mid}}}.dq text.full{{fill:{c['full']}}}"
-        f".dq .kept{{stroke:{c['accent']}}}.dq .dropped{{stroke:{c['edge']}}}"
-        f".dq .range.kept{{fill:{c['accent']}}}.dq .range.dropped{{fill:{c['edge']}}}"
-        f".dq .bound{{stroke:{c['ink']};stroke-dasharray:5 4}}{marks}"
+        f".dq text.mid{{fill:{mid}}}.dq text.full{{fill:{c['full']}}}{methods}"
+        f".dq .faded{{fill:{c['edge']};stroke:{c['edge']}}}.dq .bound{{stroke:{c['ink']}}}"
+        f".dq .drift{{stroke:{c['faint']}}}.dq .line{{fill:none}}.dq .range{{stroke:none}}"
     )

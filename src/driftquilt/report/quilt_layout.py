@@ -1,14 +1,13 @@
-"""Where everything of a quilt stands: rows are drifts, columns past segments.
+"""What a quilt shows, as values, and the places of its parts.
 
-Patches are as large as 2 to 60 columns and 1 to 60 rows allow, and square. On a page they stay
-large enough to be pointed at: where they need the room, the accuracies beside them go, which a
-page has in a table too, and from some forty columns on the figure scrolls. Where there is no room
-for every label, every second or third is written; long names are cut, and whoever draws puts the
-full name into the title. All lengths are in pixels.
+Patches are square, and as large as 2 to 60 columns and 1 to 60 rows allow. On a page they stay
+large enough to be pointed at: where they need the room, the accuracies beside them are left out,
+which a page also has in a table, and from some forty columns on the figure scrolls. Where there is
+no room for every label, every second or third is written; long names are cut, and the drawing puts
+the full name into the title. All lengths are in pixels.
 
->>> from driftquilt.core.selection import Rule
->>> from driftquilt.quilt.explanation import Selection
->>> layout = lay_out([Drift(Selection((), (), (), Rule(), "June", 200), {"Quilt": 0.91})])
+>>> june = QuiltRow(0, "June", accuracies={"Quilt": 0.91})
+>>> layout = lay_out(Quilt((june,)))
 >>> layout.cell, layout.accuracy_ticks[0], layout.accuracy_ticks[-1]
 (40, 0.9, 1.0)
 """
@@ -16,39 +15,97 @@ full name into the title. All lengths are in pixels.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 
-from driftquilt.report.letters import short
-from driftquilt.report.page import Drift
+from driftquilt.report.escape import shorten
+from driftquilt.report.lines import accuracy_ticks
 
-__all__ = ["Layout", "lay_out"]
+__all__ = ["NAME_LETTERS", "ROW_LETTERS", "Layout", "Patch", "Quilt", "QuiltRow", "Room", "lay_out"]
 
-MOST_LETTERS, MOST_ROW_LETTERS = 14, 22  # of names above and beside the patches
-_LARGEST, _LARGEST_ON_PAGE, _SMALLEST, _SMALLEST_ON_PAGE = 40, 48, 10, 23  # patches
-_PLOT, _LARGEST_PLOT = 230, 460
-_WIDE, _HIGH = 620, 1_000  # for all patches together
+NAME_LETTERS, ROW_LETTERS = 14, 22  # of names above and beside the patches
 _LETTER, _LINE = 6.8, 14  # of small text: width, and height with the space around it
-_HEAD, _RIGHT = 30, 26
-_PAGE = 1_090  # the width that a page has for a picture
-_TILT, _APART = 64, 40  # from the patches to the accuracies, with tilted labels or without
-_OVER = 40  # that the last tilted label takes where there are no accuracies
+_TITLE, _RIGHT = 30, 26
+_TILTED_GAP, _GAP = 64, 40  # from patches to accuracies, with tilted labels or without
+_TILTED_END = 40  # room for the last tilted label where there are no accuracies
+_PLOT, _LARGEST_PLOT, _NOTES = 230, 460, 96
+_HEIGHT = 1_000  # for all patches together
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A past segment of a row: `label` in words, `tip` as lines of text or of name and value."""
+
+    column: Hashable
+    number: int
+    share: float
+    kept: bool
+    disparity: float
+    label: str
+    tip: tuple[str | tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class QuiltRow:
+    """A model: its number, name and patches, and what stands beside them."""
+
+    number: int
+    name: str
+    label: str = ""
+    patches: tuple[Patch, ...] = ()
+    accuracies: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+    tip: tuple[str | tuple[str, str], ...] = ()
+    in_use: bool = False
+
+
+@dataclass(frozen=True)
+class Quilt:
+    """Rows of patches under the names of their columns, in order of appearance.
+
+    `row_title` and `note_title` stand above the names of rows and above their notes.
+    """
+
+    rows: tuple[QuiltRow, ...]
+    row_title: str = "model"
+    note_title: str = ""
+
+    @property
+    def columns(self) -> dict[Hashable, int]:
+        """The number of each column by its name."""
+        names = dict.fromkeys(patch.column for row in self.rows for patch in row.patches)
+        return {name: k for k, name in enumerate(names)}
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that rows have accuracies of."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.accuracies))
+
+
+@dataclass(frozen=True)
+class Room:
+    """The width that a page has for a quilt, and the size of its smallest patch."""
+
+    width: float = 1_090
+    smallest: int = 23
+    largest: int = 48
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes and places; `columns` are the past segments of all drifts, in order of appearance."""
+    """Sizes and places; `room` is None for a picture of its own."""
 
     columns: dict[Hashable, int]
     methods: tuple[str, ...]
+    has_notes: bool
     n_rows: int
     cell: int
     left: float  # where patches begin
     top: float
-    heads: float  # the line of the captions
+    titles: float  # the line of the titles
     tilted: bool  # labels of columns
     accuracy_ticks: tuple[float, ...]
-    on_page: bool
+    room: Room | None
 
     @property
     def bottom(self) -> float:
@@ -59,84 +116,81 @@ class Layout:
         return self.left + self.cell * len(self.columns)
 
     @property
-    def plot_left(self) -> float:
-        return self.patches_right + (_TILT if self.tilted else _APART)
+    def beside(self) -> float:
+        """Where accuracies or notes begin."""
+        if self.has_notes:
+            return self.patches_right + 12
+        return self.patches_right + (_TILTED_GAP if self.tilted else _GAP)
 
     @property
     def plot_width(self) -> float:
-        if not self.on_page:
+        if self.room is None:
             return _PLOT
-        return min(max(_PAGE - _RIGHT - self.plot_left, _PLOT), _LARGEST_PLOT)
+        return min(max(self.room.width - _RIGHT - self.beside, _PLOT), _LARGEST_PLOT)
 
     @property
     def width(self) -> float:
-        right = self.plot_left + self.plot_width if self.methods else self.patches_right
-        return max(right + _RIGHT + (_OVER if self.tilted and not self.methods else 0), 420)
+        if self.has_notes:
+            return self.beside + _NOTES
+        if self.methods:
+            return max(self.beside + self.plot_width + _RIGHT, 420)
+        return max(self.patches_right + _RIGHT + (_TILTED_END if self.tilted else 0), 420)
 
     @property
     def gap(self) -> float:
-        """Between two patches."""
+        """The space between two patches."""
         return 5 if self.cell >= 24 else 1.5 if self.cell < 16 else 3  # noqa: PLR2004
 
     @property
     def column_step(self) -> int:
         """Every so many columns have their label."""
-        room = self.cell / math.sqrt(2) if self.tilted else self.cell
-        return math.ceil(_LINE / room) if self.tilted else 1
+        return math.ceil(_LINE * math.sqrt(2) / self.cell) if self.tilted else 1
 
     @property
     def row_step(self) -> int:
+        """Every so many rows have their label."""
         return math.ceil(_LINE / self.cell)
 
     def accuracy_x(self, value: float) -> float:
+        """Return the place of an accuracy beside the patches."""
         low, high = self.accuracy_ticks[0], self.accuracy_ticks[-1]
-        return self.plot_left + self.plot_width * (min(max(value, low), high) - low) / (high - low)
+        return self.beside + self.plot_width * (min(max(value, low), high) - low) / (high - low)
 
 
-def lay_out(drifts: Sequence[Drift], *, on_page: bool = False) -> Layout:
-    """The layout of these drifts; a page has more room, and its own title."""
-    columns = list(dict.fromkeys(name for drift in drifts for name in drift.selection.names))
-    methods = tuple(dict.fromkeys(name for drift in drifts for name in drift.accuracies))
-    rows = max((len(short(drift.name, MOST_ROW_LETTERS)) for drift in drifts), default=0)
-    left = 28 + max(rows * 7.4, 46)
-    if on_page and left + _SMALLEST_ON_PAGE * len(columns) + _TILT + _PLOT + _RIGHT > _PAGE:
-        methods = ()
-    cell = (
-        _cell_on_page(left, len(columns), len(drifts), beside=bool(methods))
-        if on_page
-        else _cell(_WIDE, len(columns), len(drifts), _SMALLEST, _LARGEST)
-    )
-    letters = max((len(short(name, MOST_LETTERS)) for name in columns), default=0)
+def lay_out(quilt: Quilt, room: Room | None = None) -> Layout:
+    """Return the layout of a quilt on a page with some room, or as a picture with a title."""
+    columns, methods = quilt.columns, quilt.methods
+    row_letters = max((len(shorten(row.name, ROW_LETTERS)) for row in quilt.rows), default=0)
+    left = 28 + max(row_letters * 7.4, 46)
+    if room is not None:
+        needed = left + room.smallest * len(columns) + _TILTED_GAP + _PLOT + _RIGHT
+        methods = methods if needed <= room.width else ()
+    cell = _cell(quilt, room, left, has_accuracies=bool(methods))
+    letters = max((len(shorten(name, NAME_LETTERS)) for name in columns), default=0)
     tilted = letters * _LETTER > cell - 4
-    heads = 22 + (0 if on_page else _HEAD)
+    titles = 22 + (_TITLE if room is None else 0)
     return Layout(
-        {name: k for k, name in enumerate(columns)},
+        columns,
         methods,
-        len(drifts),
+        bool(quilt.note_title),
+        len(quilt.rows),
         cell,
         left=left,
-        top=heads + (22 + letters * _LETTER * 0.75 if tilted else 28),
-        heads=heads,
+        top=titles + (22 + letters * _LETTER * 0.75 if tilted else 28),
+        titles=titles,
         tilted=tilted,
-        accuracy_ticks=_ticks([value for drift in drifts for value in drift.accuracies.values()]),
-        on_page=on_page,
+        accuracy_ticks=accuracy_ticks([v for row in quilt.rows for v in row.accuracies.values()]),
+        room=room,
     )
 
 
-def _cell_on_page(left: float, n_columns: int, n_rows: int, *, beside: bool) -> int:
-    wide = _PAGE - _RIGHT - left - (_TILT + _PLOT if beside else _OVER)
-    return _cell(wide, n_columns, n_rows, _SMALLEST_ON_PAGE, _LARGEST_ON_PAGE)
-
-
-def _cell(wide: float, n_columns: int, n_rows: int, smallest: int, largest: int) -> int:
-    fits = min(wide / max(n_columns, 1), _HIGH / max(n_rows, 1))
+def _cell(quilt: Quilt, room: Room | None, left: float, *, has_accuracies: bool) -> int:
+    """Return the size of a patch with the gap beside it."""
+    if room is None:
+        width, smallest, largest = 620.0, 10, 40
+    else:
+        beside = _TILTED_GAP + _PLOT if has_accuracies else _TILTED_END
+        width = room.width - left - (_NOTES + 12 if quilt.note_title else beside + _RIGHT)
+        smallest, largest = room.smallest, room.largest
+    fits = min(width / max(len(quilt.columns), 1), _HEIGHT / max(len(quilt.rows), 1))
     return int(min(max(fits, smallest), largest))
-
-
-def _ticks(values: Sequence[float]) -> tuple[float, ...]:
-    """Round accuracies up to 1 that enclose all that can be drawn."""
-    worst = min((value for value in values if value == value), default=0.0)  # noqa: PLR0124
-    worst = min(max(worst, 0.0), 0.95)
-    step = next(s for s, low in ((0.02, 0.9), (0.05, 0.75), (0.1, 0.5), (0.2, 0.0)) if worst >= low)
-    n_steps = math.ceil(round((1 - worst) / step, 9))
-    return tuple(round(1 - step * k, 2) for k in range(n_steps, -1, -1))

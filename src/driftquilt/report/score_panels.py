@@ -1,186 +1,195 @@
-"""The scores of one drift, epoch by epoch: disparity with its bound, gain with its zero.
+"""The scores of one model by epoch: disparity with its bound, gain with its zero.
 
-There is one line for every past segment, the mean over folds, in a faint band from the lowest
-fold to the highest. Segments that were kept stand out, and where they are few their lines end in
-their names. Values first: `panels` computes what `panel_parts` draws.
+There is a line for every past segment. The first view shows means over folds, in a band from the
+lowest fold to the highest; where there are several folds, each has a view of its own. Segments
+that were kept have colours.
+
+    scores  (E, S) for each fold -> mean, low and high, each (E, S) of the longest fold
 
 >>> import numpy as np
 >>> from driftquilt.core.selection import Rule
 >>> from driftquilt.quilt.explanation import FoldCurves
 >>> used, scores = np.array([[True], [True]]), np.array([[0.2], [0.1]])
 >>> fold = FoldCurves(0.5, 1, np.array([0.7, 0.6]), used, scores, scores)
->>> [panel.name for panel in panels(Selection(("May",), (200,), (fold,), Rule(), "June", 200))]
+>>> may = Selection(("May",), (200,), (fold,), Rule(), "June", 200)
+>>> [panel.name for panel in score_panels(may)]
 ['disparity', 'gain']
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftquilt.quilt.explanation import Selection
-from driftquilt.report.fold_range import fold_range
-from driftquilt.report.letters import inner, short
+from driftquilt.report.escape import content, shorten
+from driftquilt.report.lines import Chart, Line, View, chart_parts, round_ticks
 
-__all__ = ["PANEL_HEIGHT", "Line", "Panel", "panel_parts", "panels"]
+__all__ = ["PANEL_HEIGHT", "FoldRange", "ScorePanel", "fold_range", "panel_parts", "score_panels"]
 
 PANEL_HEIGHT = 210
-_TOP, _BOTTOM, _LEFT, _NAMES = 34, 30, 44, 92
-_MOST_NAMED, _LETTERS, _APART = 8, 14, 13
+_TOP, _BOTTOM, _LEFT, _NAMES = 34, 40, 44, 92
+_MAX_NAMES, _LETTERS, _APART, _N_TICKS = 8, 14, 13, 4
+
+
+class FoldRange(NamedTuple):
+    """Scores at each epoch; not a number where no fold has one."""
+
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Line:
-    """A past segment: its score at each epoch, not a number where it has none.
+class ScorePanel:
+    """The chart of one score, and the words above it."""
 
-    `scores` are means over folds, `low` and `high` the lowest and the highest fold.
+    name: str
+    caption: str
+    chart: Chart
+
+
+def fold_range(scores: Sequence[NDArray[np.float64]]) -> FoldRange:
+    """Return mean and range over folds; at each epoch those count that came so far.
+
+    >>> short, long = np.array([[1.0], [2.0]]), np.array([[3.0], [4.0], [5.0]])
+    >>> [part[:, 0].tolist() for part in fold_range([short, long])]
+    [[2.0, 3.0, 5.0], [1.0, 2.0, 5.0], [3.0, 4.0, 5.0]]
     """
-
-    name: str
-    kept: bool
-    scores: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One score of all past segments; `bound` is the value that it is held against."""
-
-    name: str
-    lines: tuple[Line, ...]
-    bound: float
-    low: float
-    high: float
-
-    @property
-    def limit(self) -> str:
-        """What `bound` is."""
-        return "the bound" if self.name == "disparity" else "zero"
+    n_epochs = max(len(curve) for curve in scores)
+    padded = np.full((len(scores), n_epochs, scores[0].shape[1]), np.nan)
+    for fold, curve in enumerate(scores):
+        padded[fold, : len(curve)] = np.where(np.isfinite(curve), curve, np.nan)
+    known = ~np.isnan(padded)
+    n_known = known.sum(axis=0)
+    total = np.where(known, padded, 0.0).sum(axis=0)
+    return FoldRange(
+        np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan),
+        np.fmin.reduce(padded, axis=0),
+        np.fmax.reduce(padded, axis=0),
+    )
 
 
-def panels(selection: Selection) -> list[Panel]:
-    """Both scores; nothing if there is no past segment."""
+def score_panels(selection: Selection, n_points: int = 1_000) -> list[ScorePanel]:
+    """Return both scores, at most `n_points` epochs of each; nothing without a past segment."""
     if not selection.names:
         return []
-    bound = selection.disparity_max
-    disparity, gain = _lines(selection, "disparity"), _lines(selection, "gain")
+    several = len(selection.folds) > 1
+    shown = "mean and range over folds" if several else "a line for each past segment"
+    bounds = [selection.disparity_max, *(fold.disparity_max for fold in selection.folds)]
+    names = ["mean bound" if several else "bound"]
+    names += [f"bound of fold {k + 1}" for k in range(len(selection.folds))]
+    disparity = _views(selection, "disparity", bounds, names, n_points)
+    gain = _views(selection, "gain", [0.0] * len(bounds), [""] * len(bounds), n_points)
+    high = max(_range(disparity)[1], *bounds, 0.5) * 1.05
     return [
-        Panel("disparity", disparity, bound, 0.0, max(_range(disparity)[1], bound, 0.5) * 1.05),
-        Panel("gain", gain, 0.0, *_range(gain)),
+        ScorePanel(
+            "disparity",
+            f"disparity by epoch: {shown}; dashed: the bound",
+            _chart(f"Disparity by epoch, for {selection.current}", disparity, (0.0, high)),
+        ),
+        ScorePanel(
+            "gain",
+            f"gain by epoch: {shown}; dashed: zero",
+            _chart(f"Gain by epoch, for {selection.current}", gain, _range(gain)),
+        ),
     ]
 
 
-def panel_parts(panel: Panel, x: float, y: float, width: float) -> list[str]:
-    """The elements of one panel with its upper left corner at a place."""
-    named = 0 < len({line.name for line in panel.lines if line.kept}) <= _MOST_NAMED
-    frame = _Frame(panel, x + _LEFT, y + _TOP, width - _LEFT - (_NAMES if named else 16))
-    words = f"{panel.name} by epoch: mean and range over folds; dashed: {panel.limit}"
-    parts = [f'<text class="small faint" x="{x:g}" y="{y + 16:g}">{words}</text>', *_grid(frame)]
-    lines = sorted(panel.lines, key=lambda line: line.kept)
-    parts += [part for line in lines for part in _band(line, frame)]
-    parts += [part for line in lines for part in _polyline(line, frame)]
-    return parts + (_names(frame) if named else [])
+def panel_parts(panel: ScorePanel, x: float, y: float, width: float) -> Iterator[str]:
+    """Yield the elements of a panel's first view, its upper left corner at a place in a picture."""
+    chart = replace(panel.chart, views=panel.chart.views[:1])
+    lines = chart.views[0].lines
+    named = 0 < sum(line.color is not None for line in lines) <= _MAX_NAMES
+    wide = width - _LEFT - (_NAMES if named else 16)
+    high = PANEL_HEIGHT - _TOP - _BOTTOM
+    yield f'<text class="small faint" x="{x:g}" y="{y + 16:g}">{content(panel.caption)}</text>'
+    yield (
+        f'<svg x="{x + _LEFT:g}" y="{y + _TOP:g}" width="{wide:g}" height="{high:g}" '
+        'overflow="visible">'
+    )
+    yield from chart_parts(chart, wide, high)
+    yield from _names(chart, high) if named else ()
+    yield "</svg>"
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """Where a score at an epoch stands in the picture."""
-
-    panel: Panel
-    left: float
-    top: float
-    width: float
-
-    @property
-    def height(self) -> float:
-        return PANEL_HEIGHT - _TOP - _BOTTOM
-
-    @property
-    def n_epochs(self) -> int:
-        return max(len(line.scores) for line in self.panel.lines)
-
-    def x(self, epoch: int) -> float:
-        return self.left + self.width * epoch / max(self.n_epochs - 1, 1)
-
-    def y(self, score: float) -> float:
-        low, high = self.panel.low, self.panel.high
-        return self.top + self.height * (high - score) / (high - low)
-
-
-def _lines(selection: Selection, score: str) -> tuple[Line, ...]:
-    mean, low, high = fold_range([getattr(fold, score) for fold in selection.folds])
+def _views(
+    selection: Selection,
+    score: str,
+    bounds: Sequence[float],
+    bound_names: Sequence[str],
+    n_points: int,
+) -> tuple[View, ...]:
+    """Return the view of all folds, then that of each fold, if there are several."""
+    curves = [getattr(fold, score) for fold in selection.folds]
+    whole = fold_range(curves)
+    views = [_view(selection, *whole, n_points=n_points)]
+    if len(curves) > 1:
+        views += [_view(selection, fold_range([curve]).mean, n_points=n_points) for curve in curves]
     return tuple(
-        Line(str(use.name), use.kept, *(tuple(part[:, s].tolist()) for part in (mean, low, high)))
+        View(x, lines, bound, name)
+        for (x, lines), bound, name in zip(views, bounds, bound_names, strict=False)
+    )
+
+
+def _view(
+    selection: Selection, *scores: NDArray[np.float64], n_points: int
+) -> tuple[tuple[float, ...], tuple[Line, ...]]:
+    n_epochs = len(scores[0])
+    shown = np.unique(np.linspace(0, n_epochs - 1, min(n_points, n_epochs)).round().astype(int))
+    values = [part[shown].T.tolist() for part in scores]
+    colors = count()
+    lines = tuple(
+        Line(
+            str(use.name),
+            tuple(values[0][s]),
+            next(colors) if use.kept else None,
+            *(tuple(part[s]) for part in values[1:]),
+        )
         for s, use in enumerate(selection)
     )
+    return tuple((shown + 1).tolist()), lines
 
 
-def _range(lines: Sequence[Line]) -> tuple[float, float]:
-    """From the lowest to the highest score, zero among them, with a little air."""
-    scores = np.array([score for line in lines for score in (*line.low, *line.high)])
+def _range(views: Sequence[View]) -> tuple[float, float]:
+    """Return the lowest and the highest score, zero among them, with a little margin."""
+    scores = np.array(
+        [
+            score
+            for view in views
+            for line in view.lines
+            for score in (*line.values, *line.low, *line.high)
+        ]
+    )
     scores = scores[np.isfinite(scores)]
     low, high = min(scores.min(initial=0.0), 0.0), max(scores.max(initial=0.0), 0.0)
-    air = 0.06 * (high - low) or 1.0
-    return float(low - air), float(high + air)
+    margin = 0.06 * (high - low) or 1.0
+    return float(low - margin), float(high + margin)
 
 
-def _grid(frame: _Frame) -> list[str]:
-    panel, right = frame.panel, frame.left + frame.width
-    ends = [panel.low, panel.high] if panel.low < 0 else [0.0]
-    ticks = [end for end in ends if abs(frame.y(end) - frame.y(panel.bound)) >= _APART]
-    parts = [
-        f'<line class="{kind}" x1="{frame.left:g}" x2="{right:g}" y1="{frame.y(value):.1f}" '
-        f'y2="{frame.y(value):.1f}"/><text class="small end num {ink}" x="{frame.left - 6:g}" '
-        f'y="{frame.y(value) + 4:.1f}">{value:.2g}</text>'
-        for kind, ink, values in (("grid", "faint", ticks), ("bound", "", [panel.bound]))
-        for value in values
-    ]
-    for epoch, side in ((0, ""), (frame.n_epochs - 1, " end")):
-        place = f'x="{frame.x(epoch):.1f}" y="{frame.top + frame.height + 18:g}"'
-        words = f"epoch {epoch + 1}"
-        parts.append(f'<text class="small faint num{side}" {place}>{words}</text>')
-    return parts if frame.n_epochs > 1 else parts[:-1]
+def _chart(label: str, views: tuple[View, ...], y_range: tuple[float, float]) -> Chart:
+    last = max(view.x[-1] for view in views)
+    label = f"{label}; the table of segments has the numbers"
+    ticks = round_ticks(*y_range, _N_TICKS)
+    return Chart(label, "epoch", views, (1, max(last, 2)), y_range, y_ticks=ticks)
 
 
-def _band(line: Line, frame: _Frame) -> list[str]:
-    """From the lowest fold to the highest; nothing where they are one."""
-    known = [e for e, low in enumerate(line.low) if np.isfinite(low) and low < line.high[e]]
-    if not known:
-        return []
-    upper = [f"{frame.x(e):.1f},{frame.y(line.high[e]):.1f}" for e in known]
-    lower = [f"{frame.x(e):.1f},{frame.y(line.low[e]):.1f}" for e in reversed(known)]
-    kind = "kept" if line.kept else "dropped"
-    return [f'<polygon class="range {kind}" points="{" ".join([*upper, *lower])}"/>']
-
-
-def _polyline(line: Line, frame: _Frame) -> list[str]:
-    points = " ".join(
-        f"{frame.x(epoch):.1f},{frame.y(score):.1f}"
-        for epoch, score in enumerate(line.scores)
-        if np.isfinite(score)
-    )
-    kind = "kept" if line.kept else "dropped"
-    return [
-        f'<polyline class="{kind}" points="{points}"><title>{inner(line.name)}</title></polyline>'
-    ]
-
-
-def _names(frame: _Frame) -> list[str]:
-    """The names of those kept, at the end of their lines, apart where two would touch."""
+def _names(chart: Chart, height: float) -> Iterator[str]:
+    """Yield the names of lines with a colour at their ends, apart where two would touch."""
     ends = {
-        line.name: frame.y(line.scores[-1])
-        for line in frame.panel.lines
-        if line.kept and np.isfinite(line.scores[-1])
+        line.name: height * chart.y(line.values[-1])
+        for line in chart.views[0].lines
+        if line.color is not None and np.isfinite(line.values[-1])
     }
-    parts, y, left = [], frame.top - _APART, len(ends)
+    y, n_left = float(-_APART), len(ends)
     for name, end in sorted(ends.items(), key=lambda item: item[1]):
-        lowest = frame.top + frame.height - _APART * (left - 1)
-        y, left = max(min(end, lowest), y + _APART), left - 1
-        parts.append(
-            f'<text class="small" x="{frame.left + frame.width + 6:.1f}" y="{y + 4:.1f}">'
-            f"{inner(short(name, _LETTERS))}<title>{inner(name)}</title></text>"
+        y, n_left = max(min(end, height - _APART * (n_left - 1)), y + _APART), n_left - 1
+        yield (
+            f'<text class="small" x="100%" dx="6" y="{y + 4:.1f}">'
+            f"{content(shorten(name, _LETTERS))}<title>{content(name)}</title></text>"
         )
-    return parts

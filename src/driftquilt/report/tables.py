@@ -1,4 +1,4 @@
-"""What the template of a report is handed: words and short numbers, table by table."""
+"""The words and short numbers of a report's template, table by table."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from driftquilt.decision.values import Method
 from driftquilt.decision.words import how_much
 from driftquilt.quilt.explanation import KEPT_FROM, percent
 from driftquilt.quilt.method import TriedBound
-from driftquilt.report.from_comparison import mean_accuracies
-from driftquilt.report.page import Drift, Page
+from driftquilt.report.escape import number
+from driftquilt.report.page import Drift, Page, mean_accuracies
 from driftquilt.text import plural
 
-__all__ = ["finite", "has_accuracy_chart", "number", "view"]
-
-_NONE, _MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+__all__ = ["view"]
 
 
 def view(page: Page) -> dict[str, Any]:
-    """The words and numbers of everything but the drawings."""
+    """Return the words and numbers of everything but the drawings."""
     means = mean_accuracies(page.drifts)
     return {
         "page": page,
@@ -32,25 +30,12 @@ def view(page: Page) -> dict[str, Any]:
             {**vars(column), "missing": percent(column.missing), "missing_value": column.missing}
             for column in page.columns
         ],
-        "has_chart": has_accuracy_chart(page),
         "compared": [_compared(method) for method in page.methods],
     }
 
 
-def has_accuracy_chart(page: Page) -> bool:
-    """One drift is a point, not a line."""
-    return page.accuracy is not None or len([d for d in page.drifts if d.accuracies]) > 1
-
-
-def number(value: float | None, digits: int, sign: str = "-") -> str:
-    """A number with so many digits; a dash where there is none."""
-    if value is None or not math.isfinite(value):
-        return _NONE
-    return f"{value:{sign}.{digits}f}".replace("-", _MINUS)
-
-
-def finite(value: float | None) -> float | None:
-    """A number that JSON and a sort know, or none."""
+def _finite(value: float | None) -> float | None:
+    """Return a number that a script can sort by, or none."""
     return round(value, 6) if value is not None and math.isfinite(value) else None
 
 
@@ -72,10 +57,10 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
 
 
 def _difference(page: Page, other: str, value: float) -> str:
-    """How much better we are, if the rows it was measured on can tell."""
+    """Return by how much we are better, if the rows it was measured on suffice to tell."""
     verdicts = {method.name: method.verdict for method in page.methods}
-    unclear = verdicts.get(other) == "no clear difference"
-    return "no clear difference" if unclear else number(value, 3, "+")
+    is_unclear = verdicts.get(other) == "no clear difference"
+    return "no clear difference" if is_unclear else number(value, 3, "+")
 
 
 def _compared(method: Method) -> dict[str, Any]:
@@ -84,11 +69,11 @@ def _compared(method: Method) -> dict[str, Any]:
     return {
         "name": method.name,
         "validation": number(method.validation, 3),
-        "validation_value": finite(method.validation),
+        "validation_value": _finite(method.validation),
         "accuracy": number(method.accuracy, 3),
-        "accuracy_value": finite(method.accuracy),
-        "right": f"{method.n_right:,} of {method.n_rows:,}" if measured else _NONE,
-        "interval": f"{number(low, 3)} to {number(high, 3)}" if measured else _NONE,
+        "accuracy_value": _finite(method.accuracy),
+        "right": f"{method.n_right:,} of {method.n_rows:,}" if measured else number(None, 0),
+        "interval": f"{number(low, 3)} to {number(high, 3)}" if measured else number(None, 0),
         "verdict": "" if method.name == "Quilt" or not measured else method.verdict,
     }
 
@@ -118,7 +103,7 @@ def _drift_view(drift: Drift) -> dict[str, Any]:
 
 
 def _over_folds(drift: Drift) -> str:
-    """What scores, shares and the bound of a drift are made from; nothing if one fold."""
+    """Return what scores, shares and the bound of a drift are made from; nothing for one fold."""
     n_folds = len(drift.selection.folds)
     return f" They are over {n_folds} folds together, the bound is their mean." * (n_folds > 1)
 
@@ -130,9 +115,9 @@ def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
             "n_rows": use.n_rows,
             "correct": drift.correct.get(str(use.name)),
             "correct_text": number(drift.correct.get(str(use.name)), 3),
-            "disparity": finite(use.disparity.median),
+            "disparity": _finite(use.disparity.median),
             "disparity_text": number(use.disparity.median, 3),
-            "gain": finite(use.gain.median),
+            "gain": _finite(use.gain.median),
             "gain_text": number(use.gain.median, 4, "+"),
             "share": use.share,
             "share_text": percent(use.share),
@@ -145,7 +130,7 @@ def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
 
 
 def _fold_views(bounds: Iterable[TriedBound]) -> list[list[dict[str, Any]]]:
-    """The trials of each fold, by rising bound."""
+    """Return the trials of each fold, by rising bound."""
     folds: dict[int, list[TriedBound]] = {}
     for bound in bounds:
         folds.setdefault(bound.fold, []).append(bound)
@@ -171,7 +156,7 @@ def _accuracy_row(drift: Drift, methods: Sequence[str]) -> dict[str, Any]:
         "cells": [
             (
                 number(drift.accuracies.get(method), 3),
-                finite(drift.accuracies.get(method)),
+                _finite(drift.accuracies.get(method)),
                 method in drift.accuracies and round(drift.accuracies[method], 3) == best,
             )
             for method in methods
