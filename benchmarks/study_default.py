@@ -40,7 +40,7 @@ CONFIRM = ["sea", "hyperplane", "electricity", "spam", "usenet1"]
 
 
 def _paced(**changes: Any) -> Quilt:
-    return replace(DEFAULT, pace=replace(DEFAULT.pace, **changes))
+    return replace(DEFAULT, sampling=replace(DEFAULT.sampling, **changes))
 
 
 def _learning(**changes: Any) -> Quilt:

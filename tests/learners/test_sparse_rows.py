@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment
-from driftquilt.learners import mlp_kernels, mlp_products
+from driftquilt.learners import mlp_kernels
 from driftquilt.learners.mlp import MLP, MLPModel
 
 LEARNER = MLP(hidden_units=19, batch_size=32)
@@ -183,14 +183,14 @@ def test_training_is_bit_equal_and_rows_stay_as_they_are(X: Matrix) -> None:
     ],
 )
 def test_only_wide_rows_of_usual_values_count_as_sparse(X: Matrix, is_sparse: bool) -> None:
-    assert bool(len(mlp_products.find_usual(X))) is is_sparse
+    assert bool(len(mlp_kernels.find_usual(X))) is is_sparse
 
 
 def test_usual_values_are_those_of_most_rows() -> None:
     X = counts(300)
-    usual = mlp_products.find_usual(X)
+    usual = mlp_kernels.find_usual(X)
     assert np.mean(usual == X) > 0.9
-    assert mlp_products.find_usual(far_from_zero())[3] == 0
+    assert mlp_kernels.find_usual(far_from_zero())[3] == 0
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
@@ -200,14 +200,14 @@ def test_a_strange_usual_value_spoils_no_row_that_lacks_it(strange: float) -> No
     X[50, 4] = 1.0
     model = LEARNER.start(X, 2, seed=0)
     assert np.isfinite(model.predict_proba(X)[50]).all()
-    assert len(mlp_products.find_usual(X)) == WIDTH
+    assert len(mlp_kernels.find_usual(X)) == WIDTH
 
 
 def test_the_list_of_unusual_entries_gives_the_rows_back() -> None:
     X, order = counts(200), np.random.default_rng(0).permutation(200)[:50]
-    usual = mlp_products.find_usual(X)
-    columns, values, ends = mlp_products.rest_lists(50, usual)
-    assert mlp_products.fill_rest(X, order, usual, columns, values, ends)
+    usual = mlp_kernels.find_usual(X)
+    columns, values, ends = mlp_kernels.rest_lists(50, usual)
+    assert mlp_kernels.fill_rest(X, order, usual, columns, values, ends)
     back = np.tile(usual, (50, 1))
     for i in range(50):
         part = slice(ends[i], ends[i + 1])
@@ -218,7 +218,7 @@ def test_the_list_of_unusual_entries_gives_the_rows_back() -> None:
 def test_lists_hold_the_row_with_which_they_become_too_long() -> None:
     X = np.random.default_rng(0).normal(size=(mlp_kernels.BLOCK, 71)).astype(np.float32)
     usual = np.zeros(71, np.float32)
-    columns, values, ends = mlp_products.rest_lists(len(X), usual)
+    columns, values, ends = mlp_kernels.rest_lists(len(X), usual)
     columns[:] = -1
-    assert not mlp_products.fill_rest(X, np.arange(len(X)), usual, columns, values, ends)
+    assert not mlp_kernels.fill_rest(X, np.arange(len(X)), usual, columns, values, ends)
     assert columns[-1] == -1

@@ -6,7 +6,7 @@ import copy
 import json
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -629,3 +629,44 @@ def test_a_class_that_takes_no_arguments_says_how_it_was_called() -> None:
 
     with pytest.raises(LearnerError, match=r"Fixed\(4, 3\).* such as Fixed\(\)"):
         TorchLearner(Fixed).start(table(5).X, 3, 0)  # type: ignore[arg-type]
+
+
+class ThreadCounter(nn.Module):
+    """Passes rows on and notes how many threads torch would use for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = list[int]()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen.append(torch.get_num_threads())
+        return x
+
+
+@pytest.fixture
+def three_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("three_threads")
+@pytest.mark.parametrize(("n_hidden", "n_threads"), [(8, 1), (8192, 3)])
+def test_small_nets_use_one_thread_and_large_ones_all(n_hidden: int, n_threads: int) -> None:
+    X = np.ones((4, 4), np.float32)
+    net = nn.Sequential(ThreadCounter(), nn.Linear(4, n_hidden), nn.Linear(n_hidden, 2))
+    learner = TorchLearner(net, batch_size=2048)
+    model = learner.start(X, n_classes=2, seed=0)
+    model.train_epoch(
+        [Segment("may", X, np.zeros(4, np.int64), np.ones(4, np.float32))],
+        np.random.default_rng(0),
+        1.0,
+    )
+    counter = model._module.get_submodule("0")
+    assert isinstance(counter, ThreadCounter)
+    assert counter.seen[-1] == n_threads
+    model.predict_proba(X)
+    model.learn_one(X[0], 1)
+    assert counter.seen[-2:] == [1, 1]
+    assert torch.get_num_threads() == 3

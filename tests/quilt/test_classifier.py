@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 from driftquilt import QuiltClassifier, TorchLearner
-from driftquilt.core.pace import FULL_PACE
+from driftquilt.core.sampling import EVERY_ROW
 from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.executor import Threads
@@ -370,7 +370,7 @@ def test_the_papers_settings_are_six_guided_trials_one_split_and_every_row() -> 
     assert PAPER.learner == MLP(hidden_units=256, learning_rate=1e-3, batch_size=128)
     assert (PAPER.n_folds, PAPER.patience, PAPER.max_epochs) == (1, 10, 2000)
     assert PAPER.search == Bayes(n_random=3, n_guided=3)
-    assert PAPER.pace == FULL_PACE
+    assert PAPER.sampling == EVERY_ROW
     assert QuiltClassifier.paper(n_folds=3, hidden_units=9).get_params()["n_folds"] == 3
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from driftquilt import QuiltClassifier
-from driftquilt.core.pace import Pace
+from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, cut
 from driftquilt.learners.base import Learner
 from driftquilt.learners.mlp import MLP, MLPModel
@@ -24,13 +24,13 @@ from driftquilt.search.base import Search
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 
-PACE = Pace(score_rows=30, score_every=2, epoch_rows=90, averaging=0.6)
+SAMPLING = Sampling(score_rows=30, score_every=2, epoch_rows=90, averaging=0.6)
 QUILT = Quilt(
     MLP(hidden_units=8, learning_rate=0.02),
     n_folds=3,
     max_epochs=12,
     patience=4,
-    pace=PACE,
+    sampling=SAMPLING,
     search=Shared((0.2, 0.5, 1.0), drop_by=0.1),
 )
 
@@ -112,8 +112,8 @@ def test_no_thread_outlives_the_training(n_threads: int) -> None:
 def test_the_default_is_the_paper_with_folds_samples_and_averaged_weights() -> None:
     assert DEFAULT.search == Shared(CANDIDATES, drop_by=0.6)
     assert DEFAULT.n_folds > 1
-    assert DEFAULT.pace.averaging > 0
-    assert Pace() == PAPER.pace
+    assert DEFAULT.sampling.averaging > 0
+    assert Sampling() == PAPER.sampling
     assert DEFAULT.executor == PAPER.executor == Threads(1)
     assert (DEFAULT.rule, DEFAULT.max_epochs) == (PAPER.rule, PAPER.max_epochs)
 

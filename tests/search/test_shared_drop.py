@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from driftquilt.core.pace import FULL_PACE, Pace
+from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.segment import Segment
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Run, Task, train
@@ -22,7 +22,7 @@ from driftquilt.search.base import Trial, best, finish
 from driftquilt.search.shared import Shared
 from tests.search.test_shared import CANDIDATES, facts, lone, sine_task, start
 
-PACE = Pace(score_rows=40, score_every=2, epoch_rows=150, averaging=0.7)
+SAMPLING = Sampling(score_rows=40, score_every=2, epoch_rows=150, averaging=0.7)
 
 
 def search(task: Task, drop_by: float) -> list[Trial[MLPModel]]:
@@ -31,9 +31,11 @@ def search(task: Task, drop_by: float) -> list[Trial[MLPModel]]:
     return trials
 
 
-@pytest.mark.parametrize("pace", [FULL_PACE, PACE], ids=["full", "paced"])
-def test_a_bound_that_was_not_dropped_gets_what_a_lone_training_gives_it(pace: Pace) -> None:
-    task = replace(sine_task(), pace=pace)
+@pytest.mark.parametrize("sampling", [EVERY_ROW, SAMPLING], ids=["full", "sampled"])
+def test_a_bound_that_was_not_dropped_gets_what_a_lone_training_gives_it(
+    sampling: Sampling,
+) -> None:
+    task = replace(sine_task(), sampling=sampling)
     trials = search(task, drop_by=0.06)
     assert {trial.finished for trial in trials} == {True, False}
     for trial in trials:
@@ -46,9 +48,9 @@ def test_a_bound_that_was_not_dropped_gets_what_a_lone_training_gives_it(pace: P
             assert facts(trial)[-1] == facts(alone)[-1][:n_epochs]
 
 
-@pytest.mark.parametrize("pace", [FULL_PACE, PACE], ids=["full", "paced"])
-def test_by_default_none_is_dropped(pace: Pace) -> None:
-    task = replace(sine_task(), pace=pace)
+@pytest.mark.parametrize("sampling", [EVERY_ROW, SAMPLING], ids=["full", "sampled"])
+def test_by_default_none_is_dropped(sampling: Sampling) -> None:
+    task = replace(sine_task(), sampling=sampling)
     for trial in Shared(CANDIDATES).trials(task, start):
         assert trial.finished
         assert facts(trial) == facts(lone(task, trial.disparity_max))

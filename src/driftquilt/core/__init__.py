@@ -2,5 +2,5 @@
 
 Nothing here reads a file, looks at the clock, logs, or draws a random number that the
 caller did not seed. Read the modules in this order: `segment`, `head`, `scores`,
-`selection`, `stopping`, `training`.
+`selection`, `stopping`, `training`; then `sampling` and `gradients`, for long histories.
 """

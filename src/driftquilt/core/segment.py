@@ -23,7 +23,7 @@ Paper: "Data Segments" and "Problem Definition" (the split of the current segmen
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from driftquilt.errors import InputError
 
 __all__ = [
-    "SHARD_ROWS",
     "History",
     "Pick",
     "Segment",
@@ -43,19 +42,14 @@ __all__ = [
     "gather",
     "join",
     "sample",
-    "shards",
-    "windows",
 ]
 
-#: Rows that are looked at in one go; means over longer segments are put together from those of
-#: its shards, so that they are the same bits wherever the shards lie.
-SHARD_ROWS = 65_536
 _BLOCK = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Labelled rows that belong together in time; arrays become as said above if they are not."""
+    """Labelled rows that belong together in time; arrays are converted to the types above."""
 
     name: Hashable
     X: NDArray[Any]
@@ -168,18 +162,6 @@ def gather(picks: Sequence[Pick]) -> Segment:
     return Segment(last.name, X, y, weight)
 
 
-def shards(n_rows: int) -> list[slice]:
-    """The shards of a segment with so many rows, in order.
-
-    >>> shards(70_000)
-    [slice(0, 65536, None), slice(65536, 70000, None)]
-    """
-    return [
-        slice(first, min(first + SHARD_ROWS, n_rows))
-        for first in range(0, max(n_rows, 1), SHARD_ROWS)
-    ]
-
-
 def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Pick:
     """So many rows drawn with replacement, in stream order; all if there are no more."""
     if len(segment) <= n_rows:
@@ -187,21 +169,6 @@ def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Pick:
     rows = rng.integers(len(segment), size=n_rows)
     rows.sort()
     return Pick(segment, rows)
-
-
-def windows(history: History, current: Segment) -> list[Segment]:
-    """The stream in windows as long as the current segment, which is the last one.
-
-    A window has the name of its last row's segment.
-    """
-    segments = [*history, current]
-    stream, size = join(segments), len(current)
-    bounds = np.cumsum([len(segment) for segment in segments])
-    return [
-        replace(stream.take(slice(max(end - size, 0), end)), name=segments[number].name)
-        for end in reversed(range(len(stream), 0, -size))
-        for number in [int(np.searchsorted(bounds, end))]
-    ]
 
 
 def folds(current: Segment, n_folds: int) -> list[tuple[Segment, Segment]]:

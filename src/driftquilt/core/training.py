@@ -10,8 +10,8 @@ the scores before it decides, and fork a run where two bounds part:
 which follows from `Task.seed` and the number of the epoch; a fork therefore goes on
 exactly as the run it came from would have.
 
-A `Pace` makes a training cheaper than the paper's: it looks at samples of rows, drawn anew from
-the same seed, and judges the weights averaged over the last epochs.
+A `Sampling` makes a training cheaper than the paper's: it looks at samples of rows, drawn from the
+same seed and the epoch's number, and judges the weights averaged over the last epochs.
 
 Paper: Algorithm 1.
 """
@@ -27,11 +27,11 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.core.pace import FULL_PACE, Pace
+from driftquilt.core.gradients import RemoteScorer, Scorable, mean_gradients
+from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import History, Segment, gather
 from driftquilt.core.selection import Rule, Scores
-from driftquilt.core.sharded import Elsewhere, Scorable, mean_gradients
 from driftquilt.core.stopping import EarlyStopping, Plateau
 from driftquilt.errors import LearnerError
 
@@ -99,7 +99,7 @@ class Task:
     """What stays the same while a model is trained.
 
     `clock` is asked before and after each step for `Epoch.time`; it changes nothing else. With
-    `elsewhere`, the history has only the rows to train on, and its scores come from there.
+    `remote_scorer`, the history has only the rows to train on, and its scores come from there.
     """
 
     history: History
@@ -109,9 +109,9 @@ class Task:
     max_epochs: int = 2000
     patience: int = 10
     seed: int = 0
-    pace: Pace = FULL_PACE
+    sampling: Sampling = EVERY_ROW
     clock: Callable[[], Time] = Time
-    elsewhere: Elsewhere | None = None
+    remote_scorer: RemoteScorer | None = None
 
 
 class Run(Generic[M]):
@@ -120,7 +120,7 @@ class Run(Generic[M]):
     def __init__(self, task: Task, model: M) -> None:
         self.task = task
         self.model = model
-        self.average = model.copy() if task.pace.averaging else model
+        self.average = model.copy() if task.sampling.averaging else model
         self.best = model
         self.best_loss = math.inf
         self.epochs: list[Epoch] = []
@@ -140,7 +140,7 @@ class Run(Generic[M]):
     def is_due_for_scores(self) -> bool:
         """Whether the scores of the last time are too old to select by."""
         age = len(self.epochs) - self._scored_after
-        return self._scores is None or age >= self.task.pace.score_every
+        return self._scores is None or age >= self.task.sampling.score_every
 
     def score(self) -> Scores:
         """Both scores of every past segment; computed at most once per epoch."""
@@ -160,10 +160,10 @@ class Run(Generic[M]):
         started, rng = task.clock(), self._draw()
         kept = [segment for segment, is_in in zip(task.history, selected, strict=True) if is_in]
         n_rows = sum(map(len, kept)) + len(task.current)
-        rows = gather(task.pace.to_train(kept, task.current, rng))
+        rows = gather(task.sampling.to_train(kept, task.current, rng))
         self.model.train_epoch([rows], rng, rate)
         if self.average is not self.model:
-            self.average.blend(self.model, task.pace.share_of_epoch(len(self.epochs) + 1))
+            self.average.blend(self.model, task.sampling.share_of_epoch(len(self.epochs) + 1))
         self._present, loss = self._validate()
         time = task.clock().since(started).plus(self._scoring)
         self._scoring = _NO_TIME
@@ -182,8 +182,8 @@ class Run(Generic[M]):
 
     def _look_at_past(self) -> NDArray[np.float64]:
         """Mean head gradient of every past segment, under the model that is kept."""
-        if self.task.elsewhere is not None:
-            return self.task.elsewhere(self.average)
+        if self.task.remote_scorer is not None:
+            return self.task.remote_scorer(self.average)
         return mean_gradients(self.average, self._rows_to_score())
 
     def _rows_to_score(self) -> Sequence[Segment]:
@@ -191,7 +191,7 @@ class Run(Generic[M]):
         if epoch not in self._samples:
             self._samples.clear()
             rng = self._draw(_SCORING)
-            self._samples[epoch] = self.task.pace.to_score(self.task.history, rng)
+            self._samples[epoch] = self.task.sampling.to_score(self.task.history, rng)
         return self._samples[epoch]
 
     def _draw(self, *purpose: int) -> np.random.Generator:

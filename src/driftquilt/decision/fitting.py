@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftquilt.core.pace import Pace
+from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, folds
 from driftquilt.data.arrow import read_in_place
 from driftquilt.data.in_place import SMALLEST_PIECE, TableInPlace
@@ -86,9 +86,9 @@ class Case:
         """
         encoder, shares = clf.encoder_, list[float]()
         assert encoder is not None  # noqa: S101
-        pace = Pace(clf.score_rows, clf.score_every, clf.epoch_rows)
+        sampling = Sampling(clf.score_rows, clf.score_every, clf.epoch_rows)
         width = len(encoder.feature_names_out)
-        held = pace.to_hold(np.zeros(len(current), dtype=np.int32), 1, width)
+        held = sampling.rows_to_keep(np.zeros(len(current), dtype=np.int32), 1, width)
         current = current if held is None else current[held]
         y = np.searchsorted(clf.classes_, self.labels.of(current))
         numbers = np.arange(len(current))  # in place of the rows, to see how they are dealt out

@@ -8,7 +8,9 @@ by hand. What the head gives must be what the module returns: logits, no softmax
     embedding  (n, H)    whatever goes into the head
     logits     (n, C)    what the head gives
 
-A head without a bias is scored as if it had one. On a CPU everything repeats bit for bit.
+A head without a bias is scored as if it had one. On a CPU everything repeats bit for bit. A small
+net runs on one thread there: its products are over before other threads have started, and on a
+busy machine the caller would wait for them, spinning, many times longer than it computes.
 
 Paper: "Gradient Computation".
 
@@ -31,9 +33,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,19 +43,22 @@ from numpy.typing import NDArray
 from driftquilt.core.head import cross_entropy, head_gradient
 from driftquilt.core.segment import Segment, join
 from driftquilt.errors import InputError, LearnerError, MissingExtraError, ModelFileError
-from driftquilt.learners.torch_head import NOT_LOGITS, find_head, watch
 
 try:
     import torch
     from torch import nn
+    from torch.utils.flop_counter import FlopCounterMode
 except ModuleNotFoundError as error:
     raise MissingExtraError("torch", extra="torch") from error
 
 __all__ = ["TorchLearner", "TorchModel"]
 
 ROWS_PER_FORWARD = 1024
+# Operations on a batch from which on more threads than one pay off.
+_WORTH_THREADS = 2**27
 ROW_SHAPE = "driftquilt.row_shape"
 INTEGER_ROWS = "driftquilt.integer_rows"
+_NOT_LOGITS = "gives something else than the module returns; return the logits, without softmax"
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +96,9 @@ class TorchLearner:
         """Begin a training; LearnerError when the net has no head for `n_classes`."""
         with _seeded(seed, torch.device(self.device)):
             module = self._new_module(X, n_classes).to(self.device)
-            head = find_head(module, _tensor(X[:1]).to(self.device), n_classes, self.head)
-        return TorchModel(self, module, head, _describe(X))
+            with FlopCounterMode(display=False) as counter:
+                head = _find_head(module, _tensor(X[:1]).to(self.device), n_classes, self.head)
+        return TorchModel(self, module, head, _describe(X), counter.get_total_flops())
 
     def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> TorchModel:
         """Bring a saved model back; ModelFileError when the tensors are not of this net."""
@@ -136,9 +142,15 @@ class TorchModel:
     """A net in training, with its optimiser."""
 
     def __init__(
-        self, learner: TorchLearner, module: nn.Module, head: str, rows: dict[str, NDArray[Any]]
+        self,
+        learner: TorchLearner,
+        module: nn.Module,
+        head: str,
+        rows: dict[str, NDArray[Any]],
+        row_flops: int,
     ) -> None:
         self._learner, self._module, self._rows = learner, module, rows
+        self._row_flops = row_flops
         self._head_name, self._head = head, cast("nn.Linear", module.get_submodule(head))
         self._device = torch.device(learner.device)
         self._optimizer = (learner.optimizer or torch.optim.Adam)(list(module.parameters()))
@@ -156,7 +168,7 @@ class TorchModel:
         gradients = np.zeros((len(segments), self.n_classes * (self._head.in_features + 1)))
         losses = np.zeros(len(segments))
         for s, segment in enumerate(segments):
-            for part, embedding, probabilities in self._ask(segment.X):
+            for part, embedding, probabilities in self._forward(segment.X):
                 y, weight = segment.y[part], segment.weight[part]
                 gradients[s] += head_gradient(probabilities, y, embedding, weight)
                 losses[s] += cross_entropy(probabilities, y, weight)
@@ -175,7 +187,10 @@ class TorchModel:
         for group, base in zip(self._optimizer.param_groups, self._base_rates, strict=True):
             group["lr"] = base * rate
         self._module.train()
-        with _seeded(int(rng.integers(2**63)), self._device):
+        with (
+            _seeded(int(rng.integers(2**63)), self._device),
+            self._threads(self._learner.batch_size),
+        ):
             for rows in _batches(order, self._learner.batch_size, self._module):
                 self._optimizer.zero_grad()
                 logits = self._module(X[rows].to(self._device))
@@ -189,9 +204,10 @@ class TorchModel:
         """One plain gradient step on one row, with batch norm and dropout as in prediction."""
         self._module.eval()
         self._module.zero_grad()
-        logits = self._module(_tensor(np.asarray(x)[None]).to(self._device))
-        label = torch.tensor([y], device=self._device)
-        torch.autograd.backward(nn.functional.cross_entropy(logits, label))
+        with self._threads(1):
+            logits = self._module(_tensor(np.asarray(x)[None]).to(self._device))
+            label = torch.tensor([y], device=self._device)
+            torch.autograd.backward(nn.functional.cross_entropy(logits, label))
         with torch.no_grad():
             for parameter in self._module.parameters():
                 if parameter.grad is not None:
@@ -202,7 +218,7 @@ class TorchModel:
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
         """Class probabilities of each row, shape (n, C)."""
         answer = np.empty((len(X), self.n_classes), dtype=np.float32)
-        for part, _, probabilities in self._ask(X):
+        for part, _, probabilities in self._forward(X):
             answer[part] = probabilities
         return answer
 
@@ -210,14 +226,14 @@ class TorchModel:
         """What each row sends into the head, shape (n, H), and its class probabilities (n, C)."""
         embedding = np.empty((len(X), self._head.in_features), dtype=np.float32)
         answer = np.empty((len(X), self.n_classes), dtype=np.float32)
-        for part, sent, probabilities in self._ask(X):
+        for part, sent, probabilities in self._forward(X):
             embedding[part], answer[part] = sent, probabilities
         return embedding, answer
 
     def copy(self) -> Self:
         """Make an independent model that would go on training exactly as this one."""
         module = copy.deepcopy(self._module)
-        twin = type(self)(self._learner, module, self._head_name, self._rows)
+        twin = type(self)(self._learner, module, self._head_name, self._rows, self._row_flops)
         # load_state_dict alone would let the two share the optimiser's tensors.
         twin._optimizer.load_state_dict(copy.deepcopy(self._optimizer.state_dict()))
         return twin
@@ -250,18 +266,35 @@ class TorchModel:
         names = self._module.state_dict().keys()
         self._module.load_state_dict({n: torch.from_numpy(np.array(tensors[n])) for n in names})
 
-    def _ask(
+    @contextmanager
+    def _threads(self, n_rows: int) -> Iterator[None]:
+        """Stay on one thread inside the block if that is enough for so many rows."""
+        n_threads = torch.get_num_threads()
+        if self._device.type != "cpu" or self._row_flops * n_rows >= _WORTH_THREADS:
+            yield
+            return
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(n_threads)
+
+    def _forward(
         self, X: NDArray[Any]
     ) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
         """Yield which rows, their embedding (n, H) and their probabilities (n, C)."""
         self._module.eval()
         for start in range(0, len(X), ROWS_PER_FORWARD):
             part = slice(start, start + ROWS_PER_FORWARD)
-            with torch.no_grad(), watch({self._head_name: self._head}) as calls:
+            with (
+                self._threads(len(X[part])),
+                torch.no_grad(),
+                _watch({self._head_name: self._head}) as calls,
+            ):
                 logits = self._module(_tensor(X[part]).to(self._device))
                 probabilities = torch.softmax(logits.float(), dim=1)
             if not torch.equal(logits, calls[-1].logits):  # one row alone may not show it
-                raise LearnerError(f"linear layer {self._head_name!r} {NOT_LOGITS}")
+                raise LearnerError(f"linear layer {self._head_name!r} {_NOT_LOGITS}")
             embedding = calls[-1].embedding.float()
             yield part, embedding.cpu().numpy(), probabilities.cpu().numpy()
 
@@ -320,3 +353,73 @@ def _seeded(seed: int, device: torch.device) -> Iterator[None]:
         for accelerator in accelerators:
             torch.get_device_module(accelerator).manual_seed(seed)
         yield
+
+
+class _HeadCall(NamedTuple):
+    """A call of a layer: what went into it, and what it gave."""
+
+    layer: str
+    embedding: torch.Tensor
+    logits: torch.Tensor
+
+
+@contextmanager
+def _watch(layers: Mapping[str, nn.Linear]) -> Iterator[list[_HeadCall]]:
+    """Note every call of the layers while the block runs, in their order."""
+    calls: list[_HeadCall] = []
+
+    def note(name: str) -> Callable[..., None]:
+        return lambda _, args, named, out: calls.append(
+            # A copy: what follows the layer may change its output in place.
+            _HeadCall(name, (*args, *named.values())[0], out.clone())
+        )
+
+    with ExitStack() as hooks:
+        for name, layer in layers.items():
+            hooks.enter_context(layer.register_forward_hook(note(name), with_kwargs=True))
+        yield calls
+
+
+def _find_head(module: nn.Module, probe: torch.Tensor, n_classes: int, name: str | None) -> str:
+    """Name of the layer that gives the module's output, by running the one row of `probe`."""
+    net, layers = type(module).__name__, _candidates(module, name)
+    module.eval()
+    try:
+        with torch.no_grad(), _watch(layers) as calls:
+            output = module(probe)
+    except Exception as error:
+        batch = f"a batch of shape {tuple(probe.shape)}, {probe.dtype}"
+        raise LearnerError(f"{net} cannot run {batch}: {error}") from error
+    if not calls:
+        raise LearnerError(f"the forward of {net} calls none of its linear layers {[*layers]}")
+    if problem := _problem(calls[-1], output, len(probe), n_classes):
+        raise LearnerError(f"the head of {net}, linear layer {calls[-1].layer!r}, {problem}")
+    return calls[-1].layer
+
+
+def _candidates(module: nn.Module, name: str | None) -> dict[str, nn.Linear]:
+    """Linear layers that may be the head: all of them, or the one named."""
+    net, parts = type(module).__name__, dict(module.named_modules(remove_duplicate=False))
+    linear = {key: part for key, part in parts.items() if isinstance(part, nn.Linear)}
+    if not linear:
+        raise LearnerError(f"{net} has no linear layer; its last layer must be an nn.Linear")
+    if name is None:
+        return linear
+    if name not in linear:
+        found = f"a {type(parts[name]).__name__}" if name in parts else "not there"
+        raise LearnerError(f"head {name!r} of {net} is {found}; linear layers are {[*linear]}")
+    return {name: linear[name]}
+
+
+def _problem(call: _HeadCall, output: object, n_rows: int, n_classes: int) -> str | None:
+    """Say why the layer called cannot be the head of a module that returns `output`."""
+    if not isinstance(output, torch.Tensor):
+        return f"gives logits, but the module returns a {type(output).__name__}; return the logits"
+    if not torch.equal(output, call.logits):
+        return _NOT_LOGITS
+    got, gave = tuple(call.embedding.shape), tuple(output.shape)
+    if len(got) != 2 or got[0] != n_rows:  # noqa: PLR2004
+        return f"gets shape {got} for {n_rows} row, not (n, H); flatten or pool before it"
+    if gave != (n_rows, n_classes):
+        return f"gives shape {gave} for {n_rows} row of {n_classes} classes; set its out_features"
+    return None

@@ -18,10 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.core.pace import FULL_PACE, Pace
+from driftquilt.core.gradients import RemoteScorer
+from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.segment import History, Segment, count_classes, folds
 from driftquilt.core.selection import Rule
-from driftquilt.core.sharded import Elsewhere
 from driftquilt.core.training import Epoch, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner
@@ -55,7 +55,7 @@ class Training:
     """What every method that trains a learner can be told.
 
     `n_classes` is needed only where a class is known that no row has. `clock` times the epochs.
-    `elsewhere` scores a history whose rows are not all here; see `core.training.Task`.
+    `remote_scorer` scores a history whose rows are not all here; see `core.training.Task`.
     """
 
     learner: Learner = field(default_factory=MLP)
@@ -63,10 +63,10 @@ class Training:
     max_epochs: int = 2000
     patience: int = 10
     seed: int = 0
-    pace: Pace = FULL_PACE
+    sampling: Sampling = EVERY_ROW
     n_classes: int | None = None
     clock: Callable[[], Time] = look_at_clock
-    elsewhere: Elsewhere | None = None
+    remote_scorer: RemoteScorer | None = None
 
     def count_classes(self, history: History, current: Segment) -> int:
         counted = count_classes(history, current)
@@ -83,14 +83,14 @@ class Training:
             Task(
                 history,
                 train,
-                self.pace.to_validate(validation),
+                self.sampling.to_validate(validation),
                 rule=rule,
                 max_epochs=self.max_epochs,
                 patience=self.patience,
                 seed=self.seed + fold,
-                pace=self.pace,
+                sampling=self.sampling,
                 clock=self.clock,
-                elsewhere=self.elsewhere,
+                remote_scorer=self.remote_scorer,
             )
             for fold, (train, validation) in enumerate(folds(current, self.n_folds))
         ]

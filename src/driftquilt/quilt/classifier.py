@@ -29,7 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from driftquilt.core.pace import Pace
+from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, count_rows, cut
 from driftquilt.core.selection import Rule
 from driftquilt.data.codes import warn_of_order
@@ -317,7 +317,9 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """An encoder of the rows that a training may draw from."""
         if isinstance(rows.features, np.ndarray):
             return None
-        held = self._pace().to_hold(rows.codes, len(rows.segments), len(rows.features.names))
+        held = self._sampling().rows_to_keep(
+            rows.codes, len(rows.segments), len(rows.features.names)
+        )
         return Encoder.fit(rows.features, held)
 
     def _cut(
@@ -326,7 +328,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The segments in memory; of very long ones the rows that a training draws from."""
         y, codes, weight = rows.y, rows.codes, rows.weight
         n_columns = width(rows.features, encoder)
-        held = self._pace().to_hold(codes, len(rows.segments), n_columns)
+        held = self._sampling().rows_to_keep(codes, len(rows.segments), n_columns)
         if held is not None:
             y, codes, weight = y[held], codes[held], weight[held]
         X = to_matrix(rows.features, encoder, learner, held)
@@ -390,7 +392,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_epochs=self.max_epochs,
             patience=self.patience,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            pace=self._pace(),
+            sampling=self._sampling(),
             n_classes=n_classes,
             executor=self._executor(learner, n_numbers),
             search=search,
@@ -411,8 +413,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self.engine if isinstance(self.engine, str) else Threads(1), 1
         return self.engine, self.n_jobs or os.cpu_count() or 1
 
-    def _pace(self) -> Pace:
-        return Pace(self.score_rows, self.score_every, self.epoch_rows, self.averaging)
+    def _sampling(self) -> Sampling:
+        return Sampling(self.score_rows, self.score_every, self.epoch_rows, self.averaging)
 
     def _watch(self, trials: Iterator[FoldTrial], n_trials: int) -> Iterable[FoldTrial]:
         if not self.progress:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
-from driftquilt.core.pace import Pace
+from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Task
@@ -157,6 +157,6 @@ DEFAULT = Quilt(
     learner=MLP(learning_rate=None, batch_size=64),
     n_folds=4,
     patience=8,
-    pace=Pace(score_rows=256, score_every=3, epoch_rows=2048, averaging=0.8),
+    sampling=Sampling(score_rows=256, score_every=3, epoch_rows=2048, averaging=0.8),
     search=Shared(CANDIDATES, drop_by=0.6),
 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ray.cluster_utils import Cluster
 
 from driftquilt import QuiltClassifier
-from driftquilt.core.sharded import Scorable
+from driftquilt.core.gradients import Scorable
 from driftquilt.integrations.ray import shards as module
 from driftquilt.integrations.ray.executor import Ray
 from driftquilt.integrations.ray.files import fit_files

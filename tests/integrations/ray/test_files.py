@@ -13,8 +13,8 @@ import pytest
 from torch import nn
 
 from driftquilt import QuiltClassifier, QuiltStream, TorchLearner
-from driftquilt.core import segment as segments
-from driftquilt.core.pace import spread_out
+from driftquilt.core import gradients
+from driftquilt.core.sampling import spread_out
 from driftquilt.errors import InputError
 from driftquilt.integrations.ray import shards as module
 from driftquilt.integrations.ray.executor import Ray
@@ -99,7 +99,7 @@ def test_it_is_what_fit_gives_on_one_table(tmp_path: Path) -> None:
 def test_whole_segments_are_scored_by_every_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "SHARD_ROWS", 700)
+    monkeypatch.setattr(gradients, "SHARD_ROWS", 700)
     paths = write(tmp_path, n_rows=2_000)
     tables = [pq.read_table(path) for path in paths]
     names = np.repeat([Path(path).stem for path in paths], [len(table) for table in tables])

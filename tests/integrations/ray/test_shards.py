@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from driftquilt.core import segment as segments
+from driftquilt.core import gradients
+from driftquilt.core.gradients import mean_gradients
 from driftquilt.core.segment import Segment
-from driftquilt.core.sharded import mean_gradients
 from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.table import read_table
@@ -41,7 +41,7 @@ def read_whole(how: Reading, path: str) -> Segment:
 def test_the_means_are_those_of_one_process_however_the_rows_are_dealt_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lump_rows: int
 ) -> None:
-    monkeypatch.setattr(segments, "SHARD_ROWS", 70)
+    monkeypatch.setattr(gradients, "SHARD_ROWS", 70)
     monkeypatch.setattr(module, "LUMP_ROWS", lump_rows)
     paths = write(tmp_path, n_rows=1_000, n_months=3)
     how = reading(paths[0])
@@ -54,7 +54,7 @@ def test_the_means_are_those_of_one_process_however_the_rows_are_dealt_out(
 def test_a_block_of_a_file_is_read_once_for_a_lump(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "SHARD_ROWS", 70)
+    monkeypatch.setattr(gradients, "SHARD_ROWS", 70)
     paths = write(tmp_path, n_rows=1_000, n_months=2)  # in four blocks, and one
     looks, how, n_reads = [look("buys", path) for path in paths], reading(paths[0]), 0
     read = segment_file._take

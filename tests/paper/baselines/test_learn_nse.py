@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from driftquilt.core.segment import Segment, join, windows
-from driftquilt.paper.baselines.learn_nse import LearnNSE
+from driftquilt.core.segment import Segment, join
+from driftquilt.paper.baselines.learn_nse import LearnNSE, windows
 from tests.segments import accuracy, make_segment
 
 CURRENT = make_segment("june", 100)

@@ -1,7 +1,7 @@
 """Fit a classifier to a history that lies in files, one per segment, on any executor.
 
 Nothing but these comes to the caller: how many rows each file has and which classes, the rows
-that a training may draw from (`Pace.count_held`: some thousand of each segment, at even
+that a training may draw from (`Sampling.count_rows_to_keep`: some thousand of each segment, at even
 distances), and the scores. With `score_rows=None` every row of the history counts for the scores:
 its shards are encoded and kept where the executor works, each made by a work that reads its part
 of the file, and only their mean head gradients travel, C·(H+1) numbers of each.
@@ -38,7 +38,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftquilt.core.pace import Pace, spread_out
+from driftquilt.core.sampling import Sampling, spread_out
 from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.rows import Rows
@@ -84,7 +84,7 @@ def fit_files(
     n_rows = [one.n_rows for one in looks]
     looked_at = 0 if classifier.score_rows else sum(n_rows)  # of samples there are few
     executor = find_executor(engine, n_here, effort=float(looked_at) * len(columns.features))
-    held = _hold(executor, columns, paths, looks, classifier._pace())
+    held = _hold(executor, columns, paths, looks, classifier._sampling())
     past = _InFiles(executor, n_here, paths[:-1], looks[:-1], label, n_rows)
     _expect_one_schema(paths, held)
     # The rows held are not all: more could not be added to them.
@@ -147,12 +147,12 @@ def _hold(
     columns: _Columns,
     paths: Sequence[str],
     looks: Sequence[Look],
-    pace: Pace,
+    sampling: Sampling,
 ) -> list[pa.Table]:
     """The rows of each file that a training may draw from."""
-    sampled = pace if pace.score_rows is not None else replace(pace, score_rows=1)
+    sampled = sampling if sampling.score_rows is not None else replace(sampling, score_rows=1)
     counts = np.array([one.n_rows for one in looks], dtype=np.intp)
-    taken = sampled.count_held(counts, len(columns.features))
+    taken = sampled.count_rows_to_keep(counts, len(columns.features))
     wanted = counts if taken is None else taken
     items = [
         (path, one.blocks, spread_out(one.n_rows, n))
@@ -219,14 +219,14 @@ class _InFiles:
         weights: NDArray[np.float64] | None,
     ) -> Quilt:
         """The method, as it looks at rows that are here, or at all where they are."""
-        if quilt.pace.score_rows is not None or not self.paths:
+        if quilt.sampling.score_rows is not None or not self.paths:
             return quilt
         weights = np.ones(len(classes)) if weights is None else weights
         reading = Reading(encoder, self.label, classes, weights)
         scorer = keep_shards(self.executor, reading, self.paths, self.looks)
         # Trainings are here, where the scores come together, and wait for them side by side.
         here = Threads(self.n_here if isinstance(quilt.learner, MLP) else 1)
-        return replace(quilt, elsewhere=scorer, executor=here)
+        return replace(quilt, remote_scorer=scorer, executor=here)
 
 
 def _in_order(

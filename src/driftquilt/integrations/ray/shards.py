@@ -3,7 +3,7 @@
 A segment's rows are read in shards of 65,536, four of which make a run, each from its part of
 the file, so that they can be made again wherever a worker dies. Runs that follow each other make
 a lump, which one work reads and looks at. Of a run there travel its mean head gradient, C·(H+1)
-numbers, and the sum of its weights; `core.sharded` puts segments together from them.
+numbers, and the sum of its weights; `core.gradients` puts segments together from them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from driftquilt.core.gradients import Mean, Scorable, put_together, run_mean, runs
 from driftquilt.core.segment import Segment
-from driftquilt.core.sharded import Mean, Scorable, look_at_run, put_together, runs
 from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.errors import InputError
@@ -166,4 +166,4 @@ def _codes(labels: pa.ChunkedArray, classes: NDArray[Any]) -> NDArray[np.int64]:
 
 def _look_at(model: Scorable, lump: Sequence[_Loaded]) -> list[tuple[int, Mean]]:
     with one_blas_thread():
-        return [(run.segment, look_at_run(model, run.shards)) for run in lump]
+        return [(run.segment, run_mean(model, run.shards)) for run in lump]

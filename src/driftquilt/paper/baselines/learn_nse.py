@@ -50,16 +50,16 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from driftquilt.core.segment import History, Segment, count_classes, windows
+from driftquilt.core.segment import History, Segment, count_classes, join
 
-__all__ = ["LearnNSE", "WeightedTrees"]
+__all__ = ["LearnNSE", "WeightedTrees", "windows"]
 
 Floats = NDArray[np.float64]
 
@@ -153,3 +153,18 @@ def _count(codes: NDArray[np.int64], weights: Floats, n_classes: int) -> Floats:
 
 def _float32(X: NDArray[Any]) -> NDArray[np.float32]:
     return np.ascontiguousarray(X, dtype=np.float32)
+
+
+def windows(history: History, current: Segment) -> list[Segment]:
+    """The stream in windows as long as the current segment, which is the last one.
+
+    A window has the name of its last row's segment.
+    """
+    segments = [*history, current]
+    stream, size = join(segments), len(current)
+    bounds = np.cumsum([len(segment) for segment in segments])
+    return [
+        replace(stream.take(slice(max(end - size, 0), end)), name=segments[number].name)
+        for end in reversed(range(len(stream), 0, -size))
+        for number in [int(np.searchsorted(bounds, end))]
+    ]

@@ -53,8 +53,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
-from driftquilt.core.segment import History, Segment, count_classes, windows
+from driftquilt.core.segment import History, Segment, count_classes
 from driftquilt.errors import InputError
+from driftquilt.paper.baselines.learn_nse import windows
 
 __all__ = ["SEGA", "SegaModel", "discrepancies"]
 

@@ -1,9 +1,9 @@
-"""How much a training looks at: every row in every epoch, as in the paper, or samples.
+"""How many rows a training looks at: all in every epoch, as in the paper, or samples.
 
 A segment's mean gradient is known well from some hundred of its rows, and changes little from
 one epoch to the next; a pass over fewer rows is a shorter epoch, not a worse one. So a training
-costs what the net needs to learn, however long the segments are. Samples are drawn anew each
-time: one that is kept would decide for its own rows.
+costs what the net needs to learn, however long the segments are. A new sample is drawn
+each time: a fixed one would decide for its own rows.
 
 Weights averaged over the last epochs predict better than those of any one epoch, and their
 validation loss is less of a lottery.
@@ -11,8 +11,8 @@ validation loss is less of a lottery.
 >>> import numpy as np
 >>> from driftquilt.core.segment import Segment
 >>> may = Segment("may", np.zeros((5000, 2)), np.zeros(5000, np.int64), np.ones(5000, np.float32))
->>> pace, rng = Pace(score_rows=256, epoch_rows=1000), np.random.default_rng(0)
->>> [len(segment) for segment in pace.to_score([may], rng)]
+>>> sampling, rng = Sampling(score_rows=256, epoch_rows=1000), np.random.default_rng(0)
+>>> [len(segment) for segment in sampling.to_score([may], rng)]
 [256]
 """
 
@@ -27,22 +27,22 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Pick, Segment, count_rows, sample
 
-__all__ = ["FULL_PACE", "MOST_HISTORY", "Pace", "spread_out"]
+__all__ = ["EVERY_ROW", "MAX_HISTORY", "Sampling", "spread_out"]
 
 # With hundreds of segments: rows to score in all and in each, segments to train on.
-_MOST_SCORED, _LEAST_SCORED, _MOST_TRAINED = 32_768, 16, 64
+_MAX_SCORED, _MIN_SCORED, _MAX_TRAINED = 32_768, 16, 64
 #: Rows of all past segments together that samples are drawn from.
-MOST_HISTORY = 262_144
+MAX_HISTORY = 262_144
 # To draw from: rows of a past segment, of the current one, and numbers in all.
-_MOST_PAST, _MOST_CURRENT, _MOST_NUMBERS = 8_192, 65_536, 2**26
+_MAX_PAST, _MAX_CURRENT, _MAX_NUMBERS = 8_192, 65_536, 2**26
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How much a training looks at; by default at everything, every epoch, as in the paper.
+class Sampling:
+    """Which rows a training looks at; by default all of them in every epoch, as in the paper.
 
-    score_rows   rows of each past segment that its scores are computed from, drawn anew; fewer
-                 where there are hundreds of segments
+    score_rows   rows of each past segment that its scores are computed from, a new sample each
+                 time; fewer where there are hundreds of segments
     score_every  epochs from one scoring to the next
     epoch_rows   rows that an epoch trains on: the current ones, or a sample of them if they are
                  more than half of it, and a sample of the selected; of hundreds of segments, a
@@ -56,17 +56,17 @@ class Pace:
     epoch_rows: int | None = None
     averaging: float = 0.0
 
-    def to_hold(
+    def rows_to_keep(
         self, codes: NDArray[np.integer[Any]], n_segments: int, width: int
     ) -> NDArray[np.intp] | None:
         """The rows that samples are drawn from, by number; None for all of them.
 
-        `codes` tells the segment of each row, the current one being the last. A training sees
-        some ten thousand rows before it ends, so of much longer segments rows at even distances
-        do; only those need be in memory.
+        `codes` is the segment of each row, the current one being the last. A training sees
+        some ten thousand rows before it ends, so of much longer segments it takes rows at even
+        distances; only those need to be in memory.
         """
         counts = count_rows(codes, n_segments)
-        taken = self.count_held(counts, width)
+        taken = self.count_rows_to_keep(counts, width)
         if taken is None:
             return None
         order = np.argsort(codes, kind="stable") if (codes[1:] < codes[:-1]).any() else None
@@ -75,28 +75,28 @@ class Pace:
         rows = np.concatenate([start + spread_out(n, k) for start, n, k in parts if k])
         return rows if order is None else order[rows]
 
-    def count_held(self, counts: NDArray[np.intp], width: int) -> NDArray[np.intp] | None:
-        """How many rows of each segment `to_hold` takes, from how many it has; None for all."""
+    def count_rows_to_keep(self, counts: NDArray[np.intp], width: int) -> NDArray[np.intp] | None:
+        """Return how many rows of each segment `rows_to_keep` takes; None for all."""
         if self.score_rows is None or self.epoch_rows is None:
             return None
-        room = _MOST_NUMBERS // width
-        share = min(room, MOST_HISTORY) // len(counts)
-        most = np.full(len(counts), max(min(_MOST_PAST, share), self.score_rows), dtype=np.intp)
-        most[-1] = max(min(_MOST_CURRENT, room // 4), self.epoch_rows)
-        return None if (counts <= most).all() else np.minimum(counts, most)
+        room = _MAX_NUMBERS // width
+        share = min(room, MAX_HISTORY) // len(counts)
+        limits = np.full(len(counts), max(min(_MAX_PAST, share), self.score_rows), dtype=np.intp)
+        limits[-1] = max(min(_MAX_CURRENT, room // 4), self.epoch_rows)
+        return None if (counts <= limits).all() else np.minimum(counts, limits)
 
     def to_validate(self, validation: Segment) -> Segment:
         """The rows that validate: at most those of two epochs, at even distances."""
-        most = len(validation) if self.epoch_rows is None else 2 * self.epoch_rows
-        if len(validation) <= most:
+        limit = len(validation) if self.epoch_rows is None else 2 * self.epoch_rows
+        if len(validation) <= limit:
             return validation
-        return validation.take(spread_out(len(validation), most))
+        return validation.take(spread_out(len(validation), limit))
 
     def to_score(self, history: History, rng: np.random.Generator) -> Sequence[Segment]:
         """The past segments, as far as their scores look at them."""
         if self.score_rows is None or not history:
             return history
-        n_rows = min(self.score_rows, max(_MOST_SCORED // len(history), _LEAST_SCORED))
+        n_rows = min(self.score_rows, max(_MAX_SCORED // len(history), _MIN_SCORED))
         sizes = np.array([len(segment) for segment in history])
         drawn = (rng.random((len(history), n_rows)) * sizes[:, None]).astype(np.intp)
         drawn.sort(axis=1)
@@ -111,8 +111,8 @@ class Pace:
         """The selected segments, as far as an epoch trains on them, and the current one."""
         if self.epoch_rows is None or sum(map(len, selected)) + len(current) <= self.epoch_rows:
             return [*map(Pick, selected), Pick(current)]
-        if len(selected) > _MOST_TRAINED:
-            drawn = rng.choice(len(selected), _MOST_TRAINED, replace=False)
+        if len(selected) > _MAX_TRAINED:
+            drawn = rng.choice(len(selected), _MAX_TRAINED, replace=False)
             selected = [selected[number] for number in sorted(drawn.tolist())]
         sizes = np.array([len(segment) for segment in selected], dtype=np.int64)
         n_past = int(sizes.sum())
@@ -128,8 +128,8 @@ class Pace:
         return 1.0 if number == 1 else 1.0 - min(self.averaging, number / (number + 2))
 
 
-#: As in the paper.
-FULL_PACE = Pace()
+#: Every row in every epoch, as in the paper.
+EVERY_ROW = Sampling()
 
 
 def spread_out(n_rows: int, n_taken: int) -> NDArray[np.intp]:

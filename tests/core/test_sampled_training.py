@@ -1,4 +1,4 @@
-"""A run under a pace: scores are reused, weights averaged, and it repeats and forks as ever."""
+"""A run under a sampling: scores are reused, weights averaged, and it repeats and forks as ever."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from driftquilt.core.pace import FULL_PACE, Pace
+from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import Segment
 from driftquilt.core.training import Epoch, Run, Task, Time, train
 from driftquilt.learners.mlp import MLP, MLPModel
 
 LEARNER = MLP(hidden_units=6, learning_rate=0.02, batch_size=16)
-PACE = Pace(score_rows=12, score_every=2, epoch_rows=70, averaging=0.7)
+SAMPLING = Sampling(score_rows=12, score_every=2, epoch_rows=70, averaging=0.7)
 ALL = np.ones(3, dtype=bool)
 
 
@@ -32,7 +32,12 @@ def rows(name: str, n: int, *, flip: bool = False, seed: int = 0) -> Segment:
 
 HISTORY = [rows("march", 30), rows("april", 41, flip=True), rows("may", 52)]
 TASK = Task(
-    HISTORY, rows("june", 20), rows("june", 25, seed=1), max_epochs=9, patience=50, pace=PACE
+    HISTORY,
+    rows("june", 20),
+    rows("june", 25, seed=1),
+    max_epochs=9,
+    patience=50,
+    sampling=SAMPLING,
 )
 
 
@@ -92,9 +97,9 @@ class Watched:
         self.model.blend(other.model, share)
 
 
-def watched(pace: Pace, n_epochs: int) -> tuple[Watched, list[Epoch]]:
+def watched(sampling: Sampling, n_epochs: int) -> tuple[Watched, list[Epoch]]:
     model = Watched(begin().model)
-    run = Run(replace(TASK, pace=pace), model)
+    run = Run(replace(TASK, sampling=sampling), model)
     return model, [run.advance(ALL) for _ in range(n_epochs)]
 
 
@@ -103,7 +108,7 @@ def watched(pace: Pace, n_epochs: int) -> tuple[Watched, list[Epoch]]:
 def test_segments_are_scored_every_so_many_epochs_and_the_scores_reused(
     every: int, averaging: float
 ) -> None:
-    model, epochs = watched(Pace(score_every=every, averaging=averaging), 8)
+    model, epochs = watched(Sampling(score_every=every, averaging=averaging), 8)
     anew = [k for k in range(8) if k == 0 or epochs[k].scores is not epochs[k - 1].scores]
     assert anew == list(range(0, 8, every))
     assert len(model.scored) == len(anew)
@@ -111,7 +116,7 @@ def test_segments_are_scored_every_so_many_epochs_and_the_scores_reused(
 
 
 def test_scores_and_epochs_look_at_samples_that_are_drawn_anew() -> None:
-    model, epochs = watched(PACE, 6)
+    model, epochs = watched(SAMPLING, 6)
     assert [[len(part) for part in parts] for parts in model.scored] == [[12, 12, 12]] * 3
     assert len({parts[0].X.tobytes() for parts in model.scored}) == 3
     n_current = len(TASK.current)
@@ -125,9 +130,10 @@ def test_scores_and_epochs_look_at_samples_that_are_drawn_anew() -> None:
 
 def test_scores_of_a_sample_come_near_those_of_all_rows() -> None:
     task = replace(TASK, history=[rows(str(k), 2000, flip=k == 1, seed=k) for k in range(3)])
-    full = begin(replace(task, pace=FULL_PACE)).score()
+    full = begin(replace(task, sampling=EVERY_ROW)).score()
     drawn = [
-        begin(replace(task, pace=Pace(score_rows=400), seed=seed)).score() for seed in range(30)
+        begin(replace(task, sampling=Sampling(score_rows=400), seed=seed)).score()
+        for seed in range(30)
     ]
     for name in ("disparity", "gain"):
         values, expected = np.array([getattr(s, name) for s in drawn]), getattr(full, name)
@@ -139,14 +145,14 @@ def test_scores_of_a_sample_come_near_those_of_all_rows() -> None:
     assert disparities.mean(axis=0).sum() > full.disparity.sum()
 
 
-def test_samples_of_all_rows_give_what_the_full_pace_gives() -> None:
-    everything = Pace(score_rows=10**6, epoch_rows=10**6)
-    full = facts(finished(replace(TASK, pace=FULL_PACE)))
-    assert facts(finished(replace(TASK, pace=everything))) == full
+def test_samples_of_all_rows_give_what_the_full_sampling_gives() -> None:
+    everything = Sampling(score_rows=10**6, epoch_rows=10**6)
+    full = facts(finished(replace(TASK, sampling=EVERY_ROW)))
+    assert facts(finished(replace(TASK, sampling=everything))) == full
 
 
 def test_without_averaging_the_average_is_the_model() -> None:
-    run = begin(replace(TASK, pace=replace(PACE, averaging=0.0)))
+    run = begin(replace(TASK, sampling=replace(SAMPLING, averaging=0.0)))
     assert run.average is run.model
     assert run.fork().average is not run.model
     fork = run.fork()
@@ -155,8 +161,8 @@ def test_without_averaging_the_average_is_the_model() -> None:
 
 def test_the_average_is_what_three_epochs_give_by_hand() -> None:
     plain, run = (
-        begin(replace(TASK, pace=FULL_PACE)),
-        begin(replace(TASK, pace=Pace(averaging=0.8))),
+        begin(replace(TASK, sampling=EVERY_ROW)),
+        begin(replace(TASK, sampling=Sampling(averaging=0.8))),
     )
     average = np.zeros_like(theta(run.model))
     for share in (1.0, 1 / 2, 2 / 5):
@@ -173,7 +179,10 @@ def test_the_average_is_what_three_epochs_give_by_hand() -> None:
 
 
 def test_it_is_the_average_that_is_scored_validated_and_kept() -> None:
-    run, averages = begin(replace(TASK, pace=Pace(averaging=0.8))), list[NDArray[np.float32]]()
+    run, averages = (
+        begin(replace(TASK, sampling=Sampling(averaging=0.8))),
+        list[NDArray[np.float32]](),
+    )
     for _ in range(6):
         gradients, _losses = run.average.head_gradients([*HISTORY, TASK.validation])
         epoch = run.advance(ALL)
@@ -187,15 +196,17 @@ def test_it_is_the_average_that_is_scored_validated_and_kept() -> None:
     assert np.array_equal(theta(run.best), averages[int(np.argmin(losses))])
 
 
-@pytest.mark.parametrize("pace", [PACE, Pace(averaging=0.5), Pace(score_rows=5, epoch_rows=30)])
-def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(pace: Pace) -> None:
-    task = replace(TASK, pace=pace)
+@pytest.mark.parametrize(
+    "sampling", [SAMPLING, Sampling(averaging=0.5), Sampling(score_rows=5, epoch_rows=30)]
+)
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(sampling: Sampling) -> None:
+    task = replace(TASK, sampling=sampling)
     assert facts(finished(task)) == facts(finished(task))
     assert facts(finished(task)) != facts(finished(replace(task, seed=1)))
 
 
-paces = st.builds(
-    Pace,
+samplings = st.builds(
+    Sampling,
     score_rows=st.sampled_from([None, 12]),
     score_every=st.integers(1, 3),
     epoch_rows=st.sampled_from([None, 5, 70]),
@@ -205,11 +216,11 @@ choices = st.lists(st.lists(st.booleans(), min_size=3, max_size=3), max_size=5)
 
 
 @settings(max_examples=30)
-@given(paces, st.integers(0, 5), choices)
+@given(samplings, st.integers(0, 5), choices)
 def test_a_fork_goes_on_exactly_as_its_origin_would(
-    pace: Pace, n_before: int, choices: list[list[bool]]
+    sampling: Sampling, n_before: int, choices: list[list[bool]]
 ) -> None:
-    run = begin(replace(TASK, pace=pace))
+    run = begin(replace(TASK, sampling=sampling))
     for _ in range(n_before):
         run.advance(run.task.rule.keep(run.score(), 0.6))
     run.score()  # A search forks after it has looked at the scores.
@@ -225,7 +236,7 @@ def test_a_fork_goes_on_exactly_as_its_origin_would(
 
 def test_an_epoch_is_timed_with_the_scoring_that_it_began_with() -> None:
     ticks = count()
-    task = replace(TASK, clock=lambda: Time(wall=next(ticks)), pace=Pace(score_every=2))
+    task = replace(TASK, clock=lambda: Time(wall=next(ticks)), sampling=Sampling(score_every=2))
     run = begin(task)
     # One tick for a scoring, one for training and validation.
     assert [run.advance(ALL).time.wall for _ in range(5)] == [2, 1, 2, 1, 2]

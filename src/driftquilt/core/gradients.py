@@ -20,10 +20,24 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.core.segment import Segment, shards
+from driftquilt.core.segment import Segment
 
-__all__ = ["Elsewhere", "Mean", "Scorable", "look_at_run", "mean_gradients", "merge",
-           "put_together", "runs"]  # fmt: skip
+__all__ = [
+    "SHARD_ROWS",
+    "Mean",
+    "RemoteScorer",
+    "Scorable",
+    "mean_gradients",
+    "merge",
+    "put_together",
+    "run_mean",
+    "runs",
+    "shards",
+]
+
+#: Rows that are scored at once. The mean over a longer segment is that of its shards, so it is the
+#: same to the bit wherever the shards are.
+SHARD_ROWS = 65_536
 
 _RUN_SHARDS = 4
 
@@ -38,7 +52,7 @@ class Scorable(Protocol):
 
 
 #: What gives the mean head gradient of every past segment, (S, C·(H+1)), all rows counted.
-Elsewhere: TypeAlias = Callable[[Scorable], NDArray[np.float64]]
+RemoteScorer: TypeAlias = Callable[[Scorable], NDArray[np.float64]]
 
 
 class Mean(NamedTuple):
@@ -52,7 +66,19 @@ def mean_gradients(model: Scorable, segments: Sequence[Segment]) -> NDArray[np.f
     """Mean head gradient of each segment, (S, C·(H+1))."""
     if all(len(shards(len(segment))) == 1 for segment in segments):
         return model.head_gradients(segments)[0]
-    return np.stack([put_together(_look_at(model, segment)) for segment in segments])
+    return np.stack([put_together(_run_means(model, segment)) for segment in segments])
+
+
+def shards(n_rows: int) -> list[slice]:
+    """The shards of a segment with so many rows, in order.
+
+    >>> shards(70_000)
+    [slice(0, 65536, None), slice(65536, 70000, None)]
+    """
+    return [
+        slice(first, min(first + SHARD_ROWS, n_rows))
+        for first in range(0, max(n_rows, 1), SHARD_ROWS)
+    ]
 
 
 def runs(n_rows: int) -> list[list[slice]]:
@@ -61,7 +87,7 @@ def runs(n_rows: int) -> list[list[slice]]:
     return [parts[first : first + _RUN_SHARDS] for first in range(0, len(parts), _RUN_SHARDS)]
 
 
-def look_at_run(model: Scorable, run: Sequence[Segment]) -> Mean:
+def run_mean(model: Scorable, run: Sequence[Segment]) -> Mean:
     """The mean over a run, from its shards."""
     gradients, _ = model.head_gradients(run)
     weights = np.array([shard.weight.sum(dtype=np.float64) for shard in run])
@@ -74,8 +100,8 @@ def put_together(means: Sequence[Mean]) -> NDArray[np.float64]:
     return merge(np.stack(gradients), np.array(weights))
 
 
-def _look_at(model: Scorable, segment: Segment) -> list[Mean]:
-    return [look_at_run(model, [segment.take(part) for part in run]) for run in runs(len(segment))]
+def _run_means(model: Scorable, segment: Segment) -> list[Mean]:
+    return [run_mean(model, [segment.take(part) for part in run]) for run in runs(len(segment))]
 
 
 def merge(means: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from driftquilt.core import segment as module
-from driftquilt.core.segment import Segment, shards
-from driftquilt.core.sharded import mean_gradients, merge, runs
+from driftquilt.core import gradients as module
+from driftquilt.core.gradients import mean_gradients, merge, runs, shards
+from driftquilt.core.segment import Segment
 from driftquilt.learners.mlp import MLP
 
 

@@ -1,4 +1,4 @@
-"""A pace draws its samples fairly, never leaves out the present, and by default does nothing."""
+"""Samples are drawn fairly, never leave out the present, and by default there are none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.core.pace import FULL_PACE, Pace
+from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.segment import Segment
 
 
@@ -40,12 +40,12 @@ seeds = st.integers(0, 99)
 
 
 @given(sizes, seeds)
-def test_the_full_pace_hands_on_the_very_same_segments_and_draws_nothing(
+def test_the_full_sampling_hands_on_the_very_same_segments_and_draws_nothing(
     sizes: list[int], seed: int
 ) -> None:
     past, current, rng = history(sizes), rows("now", 7), generator(seed)
-    assert FULL_PACE.to_score(past, rng) is past
-    train = FULL_PACE.to_train(past, current, rng)
+    assert EVERY_ROW.to_score(past, rng) is past
+    train = EVERY_ROW.to_train(past, current, rng)
     assert [id(pick.load()) for pick in train] == [id(segment) for segment in (*past, current)]
     assert rng.bit_generator.state == generator(seed).bit_generator.state
 
@@ -55,7 +55,7 @@ def test_every_segment_is_scored_on_at_most_so_many_of_its_rows(
     sizes: list[int], score_rows: int, seed: int
 ) -> None:
     past = history(sizes)
-    looked_at = Pace(score_rows=score_rows).to_score(past, generator(seed))
+    looked_at = Sampling(score_rows=score_rows).to_score(past, generator(seed))
     assert [len(part) for part in looked_at] == [min(n, score_rows) for n in sizes]
     assert all(is_part_of(part, whole) for part, whole in zip(looked_at, past, strict=True))
 
@@ -65,7 +65,7 @@ def test_an_epoch_trains_on_parts_of_the_selected_segments_and_of_the_current_on
     sizes: list[int], n_current: int, epoch_rows: int, seed: int
 ) -> None:
     selected, current = history(sizes), rows("now", n_current)
-    *past, last = Pace(epoch_rows=epoch_rows).to_train(selected, current, generator(seed))
+    *past, last = Sampling(epoch_rows=epoch_rows).to_train(selected, current, generator(seed))
     assert is_part_of(last.load(), current)
     assert (last.load() is current) == (len(last) == n_current)
     assert all(len(part) for part in past)
@@ -80,8 +80,8 @@ def test_an_epoch_trains_on_parts_of_the_selected_segments_and_of_the_current_on
 @given(sizes, st.integers(0, 50))
 def test_all_rows_are_trained_on_where_there_is_room_for_them(sizes: list[int], more: int) -> None:
     selected, current = history(sizes), rows("now", 9)
-    pace = Pace(epoch_rows=sum(sizes) + len(current) + more)
-    train = pace.to_train(selected, current, generator())
+    sampling = Sampling(epoch_rows=sum(sizes) + len(current) + more)
+    train = sampling.to_train(selected, current, generator())
     assert [id(pick.load()) for pick in train] == [id(segment) for segment in (*selected, current)]
 
 
@@ -90,24 +90,25 @@ def test_the_current_rows_take_half_an_epoch_if_they_can_and_more_only_where_the
     sizes: list[int], n_current: int, epoch_rows: int, seed: int
 ) -> None:
     current, n_past = rows("now", n_current), sum(sizes)
-    *_, last = Pace(epoch_rows=epoch_rows).to_train(history(sizes), current, generator(seed))
+    *_, last = Sampling(epoch_rows=epoch_rows).to_train(history(sizes), current, generator(seed))
     assert len(last) >= min(n_current, epoch_rows / 2)
     if len(last) > epoch_rows / 2 + 1:
         assert len(last) in (n_current, epoch_rows - n_past)
 
 
 def test_a_long_current_segment_leaves_room_for_the_past_and_is_drawn_anew() -> None:
-    past, current, pace = history([1000]), rows("now", 5000), Pace(epoch_rows=100)
-    drawn = [pace.to_train(past, current, generator(seed)) for seed in range(50)]
+    past, current, sampling = history([1000]), rows("now", 5000), Sampling(epoch_rows=100)
+    drawn = [sampling.to_train(past, current, generator(seed)) for seed in range(50)]
     assert np.mean([len(part) for part, _ in drawn]) == pytest.approx(50, abs=3)
     assert {len(last) for _, last in drawn} == {50}
     assert len({last.load().y.tobytes() for _, last in drawn}) > 40
 
 
 def test_an_epoch_has_as_many_rows_as_asked_for_in_proportion_to_the_segments() -> None:
-    past, current, pace = history([1000, 200, 800]), rows("now", 50), Pace(epoch_rows=450)
+    past, current, sampling = history([1000, 200, 800]), rows("now", 50), Sampling(epoch_rows=450)
     drawn = [
-        [len(part) for part in pace.to_train(past, current, generator(seed))] for seed in range(300)
+        [len(part) for part in sampling.to_train(past, current, generator(seed))]
+        for seed in range(300)
     ]
     # 400 rows of 2000: a fifth. The mean over 300 seeds is known to within 1 row or so.
     assert np.mean(drawn, axis=0) == pytest.approx([200, 40, 160, 50], abs=3)
@@ -115,9 +116,9 @@ def test_an_epoch_has_as_many_rows_as_asked_for_in_proportion_to_the_segments() 
 
 
 def test_a_segment_of_which_no_row_is_drawn_is_left_out() -> None:
-    past, current, pace = history([2, 500]), rows("now", 10), Pace(epoch_rows=30)
+    past, current, sampling = history([2, 500]), rows("now", 10), Sampling(epoch_rows=30)
     names = [
-        tuple(str(part.name) for part in pace.to_train(past, current, generator(seed)))
+        tuple(str(part.name) for part in sampling.to_train(past, current, generator(seed)))
         for seed in range(200)
     ]
     assert set(names) == {("s0", "s1", "now"), ("s1", "now")}
@@ -129,24 +130,24 @@ def test_a_segment_of_which_no_row_is_drawn_is_left_out() -> None:
 
 def test_of_hundreds_of_segments_fewer_rows_each_are_scored_and_some_trained_on() -> None:
     past, current = history([300] * 500), rows("now", 10)
-    pace = Pace(score_rows=256, epoch_rows=2000)
-    assert {len(part) for part in pace.to_score(past, generator())} == {32768 // 500}
-    assert {len(part) for part in pace.to_score(past[:128], generator())} == {256}
-    drawn = [pace.to_train(past, current, generator(seed)) for seed in range(20)]
+    sampling = Sampling(score_rows=256, epoch_rows=2000)
+    assert {len(part) for part in sampling.to_score(past, generator())} == {32768 // 500}
+    assert {len(part) for part in sampling.to_score(past[:128], generator())} == {256}
+    drawn = [sampling.to_train(past, current, generator(seed)) for seed in range(20)]
     assert {len(parts) for parts in drawn} == {64 + 1}
     assert np.mean([sum(map(len, parts)) for parts in drawn]) == pytest.approx(2000, rel=0.02)
     assert len({part.name for parts in drawn for part in parts}) > 400
     small = history([3] * 500)
-    assert len(pace.to_train(small, current, generator())) == 500 + 1
+    assert len(sampling.to_train(small, current, generator())) == 500 + 1
 
 
 def test_samples_follow_from_their_generator_and_are_drawn_anew() -> None:
     past, current = history([300, 300]), rows("now", 10)
-    pace, rng = Pace(score_rows=20, epoch_rows=60), generator()
+    sampling, rng = Sampling(score_rows=20, epoch_rows=60), generator()
 
     def draw(rng: np.random.Generator) -> list[list[int]]:
-        drawn = [*pace.to_score(past, rng)]
-        drawn += [pick.load() for pick in pace.to_train(past, current, rng)]
+        drawn = [*sampling.to_score(past, rng)]
+        drawn += [pick.load() for pick in sampling.to_train(past, current, rng)]
         return [segment.y.tolist() for segment in drawn]
 
     first, second = draw(rng), draw(rng)
@@ -156,19 +157,19 @@ def test_samples_follow_from_their_generator_and_are_drawn_anew() -> None:
 
 @given(st.floats(0, 0.999))
 def test_the_average_takes_over_the_first_epoch_and_then_moves_ever_less(averaging: float) -> None:
-    pace = Pace(averaging=averaging)
-    shares = [pace.share_of_epoch(number) for number in range(1, 3001)]
+    sampling = Sampling(averaging=averaging)
+    shares = [sampling.share_of_epoch(number) for number in range(1, 3001)]
     assert shares[0] == 1
     assert all(later <= earlier for earlier, later in pairwise(shares))
     assert min(shares) == shares[-1] == 1 - averaging
 
 
 def test_without_averaging_every_epoch_counts_for_all() -> None:
-    assert [FULL_PACE.share_of_epoch(number) for number in (1, 2, 50)] == [1, 1, 1]
+    assert [EVERY_ROW.share_of_epoch(number) for number in (1, 2, 50)] == [1, 1, 1]
 
 
 def test_early_epochs_count_for_more_so_that_the_start_is_forgotten() -> None:
-    shares = [Pace(averaging=0.8).share_of_epoch(number) for number in range(1, 11)]
+    shares = [Sampling(averaging=0.8).share_of_epoch(number) for number in range(1, 11)]
     expected = [1, 1 / 2, 2 / 5, 1 / 3, 2 / 7, 1 / 4, 2 / 9, 0.2, 0.2, 0.2]
     assert shares == pytest.approx(expected)
 
@@ -183,11 +184,11 @@ def test_of_long_segments_rows_at_even_distances_are_held(
     codes = np.repeat(np.arange(len(counts)), counts)
     if mixed:
         codes = generator(1).permutation(codes)
-    pace = Pace(score_rows=score_rows, epoch_rows=epoch_rows)
+    sampling = Sampling(score_rows=score_rows, epoch_rows=epoch_rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("driftquilt.core.pace._MOST_PAST", 10)
-        patch.setattr("driftquilt.core.pace._MOST_CURRENT", 30)
-        held = pace.to_hold(codes, len(counts), width=3)
+        patch.setattr("driftquilt.core.sampling._MAX_PAST", 10)
+        patch.setattr("driftquilt.core.sampling._MAX_CURRENT", 30)
+        held = sampling.rows_to_keep(codes, len(counts), width=3)
     most = [max(10, score_rows)] * (len(counts) - 1) + [max(30, epoch_rows)]
     if held is None:
         assert all(n <= k for n, k in zip(counts, most, strict=True))
@@ -202,23 +203,23 @@ def test_of_long_segments_rows_at_even_distances_are_held(
 
 def test_all_rows_are_held_where_every_epoch_looks_at_all_of_them() -> None:
     codes = np.repeat([0, 1], 100_000)
-    assert FULL_PACE.to_hold(codes, 2, 3) is None
-    assert Pace(score_rows=5).to_hold(codes, 2, 3) is None
-    held = Pace(score_rows=5, epoch_rows=9).to_hold(codes, 2, 3)
+    assert EVERY_ROW.rows_to_keep(codes, 2, 3) is None
+    assert Sampling(score_rows=5).rows_to_keep(codes, 2, 3) is None
+    held = Sampling(score_rows=5, epoch_rows=9).rows_to_keep(codes, 2, 3)
     assert held is not None
     assert np.bincount(codes[held]).tolist() == [8192, 65536]
 
 
 def test_wide_rows_are_held_in_smaller_numbers() -> None:
-    codes, pace = np.repeat(np.arange(40), 3000), Pace(score_rows=256, epoch_rows=2048)
-    held = pace.to_hold(codes, 40, 5000)
+    codes, sampling = np.repeat(np.arange(40), 3000), Sampling(score_rows=256, epoch_rows=2048)
+    held = sampling.rows_to_keep(codes, 40, 5000)
     assert held is not None
     assert np.bincount(codes[held]).tolist() == [335] * 39 + [3000]
 
 
 def test_at_most_two_epochs_of_rows_validate() -> None:
     rest = rows("now", 1000)
-    assert Pace(epoch_rows=500).to_validate(rest) is rest
-    assert FULL_PACE.to_validate(rest) is rest
-    some = Pace(epoch_rows=50).to_validate(rest)
+    assert Sampling(epoch_rows=500).to_validate(rest) is rest
+    assert EVERY_ROW.to_validate(rest) is rest
+    some = Sampling(epoch_rows=50).to_validate(rest)
     assert some.y.tolist() == rest.y[::10].tolist()
