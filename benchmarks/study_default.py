@@ -29,8 +29,7 @@ from driftquilt.learners.mlp import MLP
 from driftquilt.paper.plan import make_plan
 from driftquilt.paper.results import Result, read_results
 from driftquilt.paper.run import run_plan
-from driftquilt.quilt.base import Method
-from driftquilt.quilt.method import DEFAULT, PAPER, Quilt
+from driftquilt.quilt.method import DEFAULT, PAPER, Method, Quilt
 from driftquilt.search.shared import Shared
 
 _AS_WRITTEN = argparse.RawDescriptionHelpFormatter

@@ -94,7 +94,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class TorchQuilt:
-    """The method, behind the contract of `driftquilt.quilt.base`."""
+    """The method, behind the contract of `driftquilt.quilt.method`."""
 
     seed: int = 0
     n_random: int = 3

@@ -13,8 +13,8 @@ from torch import nn
 from driftquilt import QuiltClassifier, TorchLearner
 from driftquilt.errors import DriftquiltError, InputError, LearnerError
 from driftquilt.learners.mlp import MLP
+from driftquilt.quilt.classifier import PARAMETERS
 from driftquilt.quilt.executor import Threads
-from driftquilt.quilt.settings import _RULES
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 
@@ -246,7 +246,7 @@ BAD = [(name, value) for name, values in BAD_SETTINGS.items() for value in value
 
 
 def test_every_setting_has_a_rule_and_bad_values_here() -> None:
-    assert set(QuiltClassifier().get_params()) == set(_RULES) == set(BAD_SETTINGS)
+    assert set(QuiltClassifier().get_params()) == set(PARAMETERS) == set(BAD_SETTINGS)
 
 
 @pytest.mark.parametrize(("name", "value"), BAD, ids=[f"{n}-{v!r:.20}" for n, v in BAD])

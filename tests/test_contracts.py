@@ -30,7 +30,7 @@ from driftquilt.errors import ModelFileError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.learners.torch_module import TorchLearner
-from driftquilt.quilt.base import Method, Training
+from driftquilt.quilt.method import Method, Training
 from driftquilt.search.base import Search, Trial
 from driftquilt.search.shared import Shared
 

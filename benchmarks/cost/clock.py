@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from driftquilt.core.training import Time
-from driftquilt.quilt.base import look_at_clock
+from driftquilt.quilt.method import read_clock
 
 __all__ = ["measure"]
 
@@ -24,8 +24,8 @@ def measure(work: Callable[[], T], repeats: int) -> tuple[T, Time]:
     """What the last call gave, and the medians over all calls."""
     spent = list[Time]()
     for _ in range(repeats):
-        started = look_at_clock()
+        started = read_clock()
         answer = work()
-        spent.append(look_at_clock().since(started))
+        spent.append(read_clock().since(started))
     wall, cpu = (statistics.median(values) for values in zip(*spent, strict=True))
     return answer, Time(wall, cpu)

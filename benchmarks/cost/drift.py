@@ -25,8 +25,7 @@ from driftquilt.paper.datasets import Stream, describe, names
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.plan import METHODS, load_stream
 from driftquilt.paper.protocol import Evaluation, evaluations
-from driftquilt.quilt.base import Method
-from driftquilt.quilt.method import Quilt
+from driftquilt.quilt.method import Method, Quilt
 
 __all__ = [
     "TORCH",

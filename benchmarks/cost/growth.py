@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from benchmarks.cost.fresh import peak_bytes, run_fresh
 from benchmarks.cost.rows import rehearse, sine_segment
 from driftquilt.paper.plan import METHODS
-from driftquilt.quilt.base import look_at_clock
+from driftquilt.quilt.method import read_clock
 
 __all__ = ["QUICK_SIZES", "SIZES", "GrowthCost", "cost_here", "measure_growth"]
 
@@ -57,9 +57,9 @@ def cost_here(n_segments: int, n_rows: int) -> dict[str, float]:
     rehearse(method)
     history = [sine_segment(number, n_rows) for number in range(n_segments)]
     current = sine_segment(n_segments, min(n_rows, _N_CURRENT))
-    started = look_at_clock()
+    started = read_clock()
     method.adapt(history, current)
-    spent = look_at_clock().since(started)
+    spent = read_clock().since(started)
     return {
         "cpu_seconds": spent.cpu,
         "wall_seconds": spent.wall,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftquilt.core.segment import Segment
-from driftquilt.quilt.base import Method
+from driftquilt.quilt.method import Method
 
 __all__ = ["rehearse", "sine_segment"]
 

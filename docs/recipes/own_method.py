@@ -14,7 +14,7 @@ from driftquilt.paper.outputs import write_report
 from driftquilt.paper.plan import make_plan
 from driftquilt.paper.results import read_results
 from driftquilt.paper.run import run_plan
-from driftquilt.quilt.base import Average
+from driftquilt.quilt.method import Average
 
 
 class LastTwo(FullData):

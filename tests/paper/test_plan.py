@@ -18,7 +18,7 @@ from driftquilt.paper.plan import (
     make_plan,
 )
 from driftquilt.paper.results import Cell
-from driftquilt.quilt.base import Method
+from driftquilt.quilt.method import Method
 from tests.small_streams import write_shop, write_sine
 
 

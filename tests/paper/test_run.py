@@ -24,9 +24,8 @@ from driftquilt.paper.plan import Plan, load_stream, make_plan
 from driftquilt.paper.protocol import evaluations
 from driftquilt.paper.results import Cell, Result, read_results
 from driftquilt.paper.run import effort, run_plan, run_task, split_tasks
-from driftquilt.quilt.base import Fitted, Method
 from driftquilt.quilt.executor import no_interrupt
-from driftquilt.quilt.method import Quilt, QuiltModel
+from driftquilt.quilt.method import Fitted, Method, Quilt, QuiltModel
 from driftquilt.search.shared import Shared
 from tests.small_streams import TIMES, without_times, write_sine
 

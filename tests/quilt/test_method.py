@@ -17,8 +17,7 @@ from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLP
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.datasets.synthetic import sine
-from driftquilt.quilt.base import Method
-from driftquilt.quilt.method import CANDIDATES, Quilt
+from driftquilt.quilt.method import CANDIDATES, Method, Quilt
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 

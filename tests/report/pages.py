@@ -9,8 +9,7 @@ from functools import cache
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.compare import compare
 from driftquilt.paper.datasets.synthetic import sine
-from driftquilt.quilt.base import Method
-from driftquilt.quilt.method import Quilt
+from driftquilt.quilt.method import Method, Quilt
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page, drifts_of
 from driftquilt.search.shared import Shared
 

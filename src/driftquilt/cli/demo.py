@@ -15,7 +15,7 @@ from driftquilt.cli.page import write_page
 from driftquilt.files import atomic_write
 
 if TYPE_CHECKING:
-    from driftquilt.quilt.base import Method
+    from driftquilt.quilt.method import Method
     from driftquilt.report.page import Drift, Page
 
 __all__ = ["demo"]

@@ -56,6 +56,11 @@ class Sampling:
     epoch_rows: int | None = None
     averaging: float = 0.0
 
+    @property
+    def has_both(self) -> bool:
+        """Whether scores and epochs both look at samples, so that not all rows are needed."""
+        return self.score_rows is not None and self.epoch_rows is not None
+
     def rows_to_keep(
         self, codes: NDArray[np.integer[Any]], n_segments: int, width: int
     ) -> NDArray[np.intp] | None:

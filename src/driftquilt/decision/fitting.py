@@ -22,9 +22,9 @@ from driftquilt.data.in_place import SMALLEST_PIECE, TableInPlace
 from driftquilt.decision.columns import BLOCK, present
 from driftquilt.decision.labels import Labels
 from driftquilt.decision.layout import Rows
-from driftquilt.quilt.base import Fitted
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
+from driftquilt.quilt.method import Fitted
 
 __all__ = ["Case"]
 

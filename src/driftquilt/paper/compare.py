@@ -17,7 +17,7 @@ import numpy as np
 
 from driftquilt.paper.datasets.base import Stream
 from driftquilt.paper.protocol import Protocol, evaluations
-from driftquilt.quilt.base import Fitted, Method
+from driftquilt.quilt.method import Fitted, Method
 
 __all__ = ["Outcome", "compare"]
 

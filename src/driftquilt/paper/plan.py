@@ -31,8 +31,7 @@ from driftquilt.paper.datasets import Stream, load, names, read_stream
 from driftquilt.paper.datasets.base import check_count
 from driftquilt.paper.protocol import Protocol
 from driftquilt.paper.results import Cell
-from driftquilt.quilt.base import Method
-from driftquilt.quilt.method import DEFAULT, PAPER
+from driftquilt.quilt.method import DEFAULT, PAPER, Method
 from driftquilt.text import suggest
 
 __all__ = [

@@ -27,9 +27,8 @@ from driftquilt.paper.datasets.base import Stream
 from driftquilt.paper.plan import Plan
 from driftquilt.paper.protocol import Evaluation, Protocol, evaluations
 from driftquilt.paper.results import Cell, Result, ResultFile
-from driftquilt.quilt.base import Average, Fitted, Method, look_at_clock
 from driftquilt.quilt.executor import Executor, Processes, Threads, one_blas_thread
-from driftquilt.quilt.method import Quilt, QuiltModel
+from driftquilt.quilt.method import Average, Fitted, Method, Quilt, QuiltModel, read_clock
 
 __all__ = ["Task", "effort", "run_plan", "run_task", "split_tasks"]
 
@@ -152,9 +151,9 @@ def run_cell(
     plan: Plan, cell: Cell, method: Method, evaluation: Evaluation
 ) -> tuple[Result, Fitted]:
     """Adapt, time it, and ask the test rows."""
-    started = look_at_clock()
+    started = read_clock()
     model = method.adapt(evaluation.history, evaluation.current)
-    whole = look_at_clock().since(started)
+    whole = read_clock().since(started)
     trainings = model.trainings if isinstance(model, Average) else ()
     times = [epoch.time for training in trainings for epoch in training]
     training = reduce(Time.plus, times) if trainings else whole

@@ -1,1 +1,72 @@
-"""One adaptation method per file, all behind `adapt(history, current) -> fitted model`."""
+"""Quilt itself: the method, its explanation, the classifier and its file.
+
+QuiltClassifier            scikit-learn's contract
+Quilt, DEFAULT, PAPER      the method on segments, and its two presets
+Selection, SegmentUse      what became of every past segment, and why
+Threads, Processes         where trainings run
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftquilt.quilt.classifier import QuiltClassifier
+    from driftquilt.quilt.executor import Executor, Processes, Threads, one_blas_thread
+    from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
+    from driftquilt.quilt.method import (
+        DEFAULT,
+        PAPER,
+        Average,
+        Fitted,
+        Method,
+        Quilt,
+        QuiltModel,
+        Training,
+        TriedBound,
+    )
+
+__all__ = [
+    "DEFAULT",
+    "KEPT_FROM",
+    "PAPER",
+    "Average",
+    "Executor",
+    "Fitted",
+    "Method",
+    "Processes",
+    "Quilt",
+    "QuiltClassifier",
+    "QuiltModel",
+    "SegmentUse",
+    "Selection",
+    "Threads",
+    "Training",
+    "TriedBound",
+    "one_blas_thread",
+]
+
+_MODULES = {
+    "classifier": ("QuiltClassifier",),
+    "executor": ("Executor", "Processes", "Threads", "one_blas_thread"),
+    "explanation": ("KEPT_FROM", "SegmentUse", "Selection"),
+    "method": (
+        "DEFAULT",
+        "PAPER",
+        "Average",
+        "Fitted",
+        "Method",
+        "Quilt",
+        "QuiltModel",
+        "Training",
+        "TriedBound",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:  # scikit-learn takes a second to import
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -18,15 +18,20 @@ array(['buys', 'leaves'], dtype='<U6')
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, replace
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
+from rich.progress import track
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from driftquilt.core.sampling import Sampling
@@ -35,21 +40,63 @@ from driftquilt.core.selection import Rule
 from driftquilt.data.codes import warn_of_order
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.header import sources
-from driftquilt.data.rows import Rows, read_array
-from driftquilt.data.table import read_table
+from driftquilt.data.in_place import TableInPlace
+from driftquilt.data.rows import Features, Rows, read_array
+from driftquilt.data.table import Table, read_table
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt import classifier_file
-from driftquilt.quilt.classifier_file import starts_alike
-from driftquilt.quilt.classifier_rows import AllRows, class_weights, to_matrix, width
-from driftquilt.quilt.executor import Executor, Threads, find_executor, one_blas_thread
+from driftquilt.quilt.executor import ENGINES, Executor, Threads, find_executor, one_blas_thread
 from driftquilt.quilt.method import DEFAULT, PAPER, FoldTrial, Quilt, QuiltModel
-from driftquilt.quilt.settings import check_settings
+from driftquilt.quilt.model_file import pack, read_model, starts_alike, unpack, write_model
 from driftquilt.search.base import Search
 from driftquilt.search.shared import Shared
 
-__all__ = ["QuiltClassifier"]
+__all__ = ["QuiltClassifier", "RemoteHistory", "check_parameters", "class_weights", "to_matrix"]
+
+_SEARCHES = {"shared": DEFAULT.search, "bayes": PAPER.search}
+
+
+class _Preset(NamedTuple):
+    """A method's settings, as parameters of the classifier."""
+
+    search: str
+    n_folds: int
+    max_epochs: int
+    patience: int
+    hidden_units: int
+    learning_rate: float | None
+    batch_size: int
+    score_rows: int | None
+    score_every: int
+    epoch_rows: int | None
+    averaging: float
+
+    @classmethod
+    def of(cls, search: str, quilt: Quilt) -> _Preset:
+        assert isinstance(quilt.learner, MLP)  # noqa: S101
+        training = (quilt.n_folds, quilt.max_epochs, quilt.patience)
+        return cls(search, *training, *astuple(quilt.learner), *astuple(quilt.sampling))
+
+
+_DEFAULT, _PAPER = _Preset.of("shared", DEFAULT), _Preset.of("bayes", PAPER)
+
+
+class RemoteHistory(Protocol):
+    """A history of which the classifier gets only the rows to train on (`integrations.ray`)."""
+
+    @property
+    def n_rows(self) -> Sequence[int]:
+        """Rows that each segment really has, the current one last."""
+
+    def attach(
+        self,
+        quilt: Quilt,
+        encoder: Encoder,
+        classes: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+    ) -> Quilt:
+        """Return the method that scores all rows where they are."""
 
 
 class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,13 +131,13 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_epochs, patience : int
         Training ends after `max_epochs`, or after `patience` epochs without progress.
     score_rows : int, optional
-        How many rows of each past segment are looked at to score it, drawn anew each time; None
-        looks at all.
+        How many rows of each past segment are looked at to score it, a new sample each time;
+        None looks at all.
     score_every : int
-        Segments are scored anew, and selected, every so many epochs.
+        Segments are scored and selected again every so many epochs.
     epoch_rows : int, optional
         How many rows an epoch trains on: those of the current segment and a sample of the
-        selected ones, drawn anew; None takes all.
+        selected ones, a new sample each time; None takes all.
     averaging : float
         How much of the weights' running average an epoch keeps, from 0 (no average) to below 1.
     engine : "local", "processes", "ray", "auto" or an Executor
@@ -126,24 +173,24 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        search: str | Search = "shared",
+        search: str | Search = _DEFAULT.search,
         disparity_max: float | None = None,
-        n_folds: int = 4,
+        n_folds: int = _DEFAULT.n_folds,
         use_disparity: bool = True,
         use_gain: bool = True,
         init: str = "random",
-        hidden_units: int = 256,
-        learning_rate: float | None = None,
-        batch_size: int = 64,
+        hidden_units: int = _DEFAULT.hidden_units,
+        learning_rate: float | None = _DEFAULT.learning_rate,
+        batch_size: int = _DEFAULT.batch_size,
         learner: Learner | None = None,
         encode: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
-        max_epochs: int = 2000,
-        patience: int = 8,
-        score_rows: int | None = 256,
-        score_every: int = 3,
-        epoch_rows: int | None = 2048,
-        averaging: float = 0.8,
+        max_epochs: int = _DEFAULT.max_epochs,
+        patience: int = _DEFAULT.patience,
+        score_rows: int | None = _DEFAULT.score_rows,
+        score_every: int = _DEFAULT.score_every,
+        epoch_rows: int | None = _DEFAULT.epoch_rows,
+        averaging: float = _DEFAULT.averaging,
         engine: str | Executor = "local",
         n_jobs: int | None = None,
         progress: bool = False,
@@ -174,21 +221,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
-        """The paper's settings, in which every epoch looks at every row; others as given."""
-        return cls(
-            **{
-                "search": "bayes",
-                "n_folds": 1,
-                "learning_rate": 1e-3,
-                "batch_size": 128,
-                "patience": 10,
-                "score_rows": None,
-                "score_every": 1,
-                "epoch_rows": None,
-                "averaging": 0.0,
-                **settings,
-            }
-        )
+        """Make a classifier with the paper's settings; every epoch looks at every row."""
+        return cls(**{**_PAPER._asdict(), **settings})
 
     def fit(
         self,
@@ -199,14 +233,14 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Select past segments and train.
 
-        `segments` tells which segment each row belongs to: integers, strings, dates, anything
+        `segments` is the segment that each row belongs to: integers, strings, dates, anything
         that can be compared. They count in order of first appearance; the last one is the
         current segment. None means that all rows are current. Rows of weight 0 count as if
         they were not there, but their classes are known. A `pyarrow.Table`, which may be a
         mapped file, is read in place; other tables are copied.
         """
-        check_settings(self.get_params(deep=False))
-        return self._fit(Rows.read(X, y, segments, sample_weight, encode=self.encode))
+        check_parameters(self.get_params(deep=False))
+        return self.fit_rows(Rows.read(X, y, segments, sample_weight, encode=self.encode))
 
     def partial_fit(
         self,
@@ -216,12 +250,12 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         segments: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a batch to the rows seen so far, and select and train anew.
+        """Add a batch to the rows seen so far, then select and train again.
 
         Rows whose segment is known join it, others open new segments; without `segments` the
         batch continues the last one. The outcome is that of `fit` on all batches together.
         """
-        check_settings(self.get_params(deep=False))
+        check_parameters(self.get_params(deep=False))
         seen = getattr(self, "_seen", None)
         if seen is None and hasattr(self, "model_"):
             raise InputError(
@@ -233,7 +267,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows = rows.declare(classes)
         if seen is not None and segments is None:
             rows = replace(rows, segments=[seen.segments[-1]])
-        return self._fit(rows if seen is None else seen.append(rows))
+        return self.fit_rows(rows if seen is None else seen.append(rows))
 
     def forget_rows(self) -> Self:
         """Let go of the rows seen, which only `partial_fit` needs; saves their memory."""
@@ -260,12 +294,12 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The rows seen are not part of it.
         """
         check_is_fitted(self)
-        classifier_file.save(self, path)
+        write_model(path, *pack(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], learner: Learner | None = None) -> Self:
         """Read a model that `save` wrote; a torch model needs its learner to be given again."""
-        return classifier_file.load(cls, path, learner)
+        return unpack(cls, *read_model(path), learner, os.fspath(path))
 
     def to_onnx(self, *, missing: str = "") -> bytes:
         """The model and its encoding as one ONNX graph, for runtimes without driftquilt.
@@ -285,8 +319,42 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
-    def _fit(self, seen: Rows, past: AllRows | None = None) -> Self:
-        """Select and train; with `past`, `seen` is only what a training may draw from."""
+    def make_learner(self) -> Learner:
+        """Make the learner that is trained."""
+        if self.learner is not None:
+            return self.learner
+        return MLP(self.hidden_units, self.learning_rate, self.batch_size)
+
+    @property
+    def sampling(self) -> Sampling:
+        """Which rows a training looks at."""
+        return Sampling(self.score_rows, self.score_every, self.epoch_rows, self.averaging)
+
+    @property
+    def n_threads(self) -> int:
+        """How many trainings may run at a time on threads of this process."""
+        # Other learners may want every core, and torch's seed is that of the process.
+        return self.n_jobs or os.cpu_count() or 1 if isinstance(self.make_learner(), MLP) else 1
+
+    def choose_executor(self, effort: float) -> Executor:
+        """Find what runs the trainings; `effort` is how many numbers they look at."""
+        if isinstance(self.engine, Threads):
+            return self.engine if isinstance(self.make_learner(), MLP) else Threads(1)
+        on_threads = self.engine in ("local", "auto")
+        n_workers = self.n_threads if on_threads else self.n_jobs or os.cpu_count() or 1
+        return find_executor(self.engine, n_workers, effort)
+
+    def example_row(self) -> NDArray[Any]:
+        """Make a row like those that the models were trained on."""
+        if self.encoder_ is None:
+            return np.ones((1, *self.row_shape_), self.row_dtype_)
+        return np.ones((1, len(self.encoder_.feature_names_out)), np.float32)
+
+    def fit_rows(self, seen: Rows, remote: RemoteHistory | None = None) -> Self:
+        """Select and train on rows that were read before.
+
+        With `remote`, `seen` has only the rows that a training may draw from.
+        """
         weights = class_weights(seen, self.class_weight)
         rows = seen.weighing(seen.weight if weights is None else seen.weight * weights[seen.y])
         if len(rows.y) < 2 or len(rows.classes) < 2:  # noqa: PLR2004
@@ -296,42 +364,43 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         encoder = self._fit_encoder(rows)
         warn_of_order(rows.segments)
-        learner = self._make_learner()
+        learner = self.make_learner()
         previous = self._previous(rows, encoder, learner)
         if previous:  # its weights mean what its own encoding made of the rows
             encoder = self.encoder_
-        n_numbers = len(rows.y) * width(rows.features, encoder)
-        quilt = self._quilt(learner, previous, len(rows.classes), n_numbers)
-        if past is not None and encoder is not None:
-            quilt = past.place(quilt, encoder, rows.classes, weights)
-        history, current = self._cut(rows, encoder, learner)
+        quilt = self._quilt(learner, previous, len(rows.classes))
+        n_columns = _width(rows.features, encoder)
+        # A training on samples is short, however long the past is.
+        effort = 0 if quilt.sampling.has_both else len(rows.y) * n_columns
+        quilt = replace(quilt, executor=self.choose_executor(effort))
+        if remote is not None and encoder is not None:
+            quilt = remote.attach(quilt, encoder, rows.classes, weights)
+        history, current = self._cut(rows, encoder, learner, n_columns)
         trials = self._watch(quilt.trials(history, current), quilt.count_trials(history))
         model = quilt.conclude(history, current, trials)
         counts = count_rows(rows.codes, len(rows.segments)).tolist()
-        *n_past, n_current = counts if past is None else past.n_rows
+        *n_past, n_current = counts if remote is None else remote.n_rows
         selection = replace(model.selection, n_rows=tuple(n_past), n_current=n_current)
         self._keep(seen, encoder, learner, replace(model, selection=selection))
         return self
 
     def _fit_encoder(self, rows: Rows) -> Encoder | None:
-        """An encoder of the rows that a training may draw from."""
+        """Fit the encoder on the rows that a training may draw from."""
         if isinstance(rows.features, np.ndarray):
             return None
-        held = self._sampling().rows_to_keep(
-            rows.codes, len(rows.segments), len(rows.features.names)
-        )
-        return Encoder.fit(rows.features, held)
+        n_columns = len(rows.features.names)
+        drawn = self.sampling.rows_to_keep(rows.codes, len(rows.segments), n_columns)
+        return Encoder.fit(rows.features, drawn)
 
     def _cut(
-        self, rows: Rows, encoder: Encoder | None, learner: Learner
+        self, rows: Rows, encoder: Encoder | None, learner: Learner, n_columns: int
     ) -> tuple[list[Segment], Segment]:
-        """The segments in memory; of very long ones the rows that a training draws from."""
+        """Cut rows into segments; of very long ones, the rows that a training draws from."""
         y, codes, weight = rows.y, rows.codes, rows.weight
-        n_columns = width(rows.features, encoder)
-        held = self._sampling().rows_to_keep(codes, len(rows.segments), n_columns)
-        if held is not None:
-            y, codes, weight = y[held], codes[held], weight[held]
-        X = to_matrix(rows.features, encoder, learner, held)
+        drawn = self.sampling.rows_to_keep(codes, len(rows.segments), n_columns)
+        if drawn is not None:
+            y, codes, weight = y[drawn], codes[drawn], weight[drawn]
+        X = to_matrix(rows.features, encoder, learner, drawn)
         weight = (weight / rows.weight.mean()).astype(np.float32)
         return cut(X, y, codes, rows.segments, weight)
 
@@ -351,11 +420,6 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return rows
 
-    def _make_learner(self) -> Learner:
-        if self.learner is not None:
-            return self.learner
-        return MLP(self.hidden_units, self.learning_rate, self.batch_size)
-
     def _previous(self, rows: Rows, encoder: Encoder | None, learner: Learner) -> Sequence[Model]:
         """The models to start from: none, or those of the last fit where they still fit."""
         if self.init != "previous" or not hasattr(self, "model_"):
@@ -371,19 +435,10 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 and encoder.feature_names_out == self.encoder_.feature_names_out
             )
         models = self.model_.models
-        return models if same_rows and starts_alike(learner, self._example(), models[0]) else ()
+        return models if same_rows and starts_alike(learner, self.example_row(), models[0]) else ()
 
-    def _example(self) -> NDArray[Any]:
-        """A row like those the models were trained on."""
-        if self.encoder_ is None:
-            return np.ones((1, *self.row_shape_), self.row_dtype_)
-        return np.ones((1, len(self.encoder_.feature_names_out)), np.float32)
-
-    def _quilt(
-        self, learner: Learner, previous: Sequence[Model], n_classes: int, n_numbers: int = 0
-    ) -> Quilt:
-        searches = {"shared": DEFAULT.search, "bayes": PAPER.search}
-        search = searches[self.search] if isinstance(self.search, str) else self.search
+    def _quilt(self, learner: Learner, previous: Sequence[Model], n_classes: int) -> Quilt:
+        search = _SEARCHES[self.search] if isinstance(self.search, str) else self.search
         if self.disparity_max is not None:
             search = Shared((float(self.disparity_max),))
         return Quilt(
@@ -392,36 +447,16 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_epochs=self.max_epochs,
             patience=self.patience,
             seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            sampling=self._sampling(),
+            sampling=self.sampling,
             n_classes=n_classes,
-            executor=self._executor(learner, n_numbers),
             search=search,
             rule=Rule(self.use_disparity, self.use_gain),
             previous=previous,
         )
 
-    def _executor(self, learner: Learner, n_numbers: int) -> Executor:
-        sampled = self.epoch_rows is not None and self.score_rows is not None
-        # A training that samples is short, however long the past is.
-        return find_executor(*self._engine(learner), effort=0 if sampled else n_numbers)
-
-    def _engine(self, learner: Learner) -> tuple[str | Executor, int]:
-        """Where to work, and on how many cores if it is here."""
-        on_threads = isinstance(self.engine, Threads) or self.engine in ("local", "auto")
-        if on_threads and not isinstance(learner, MLP):
-            # Code of others may want every core, and torch's seed is everybody's.
-            return self.engine if isinstance(self.engine, str) else Threads(1), 1
-        return self.engine, self.n_jobs or os.cpu_count() or 1
-
-    def _sampling(self) -> Sampling:
-        return Sampling(self.score_rows, self.score_every, self.epoch_rows, self.averaging)
-
     def _watch(self, trials: Iterator[FoldTrial], n_trials: int) -> Iterable[FoldTrial]:
         if not self.progress:
             return trials
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import track  # noqa: PLC0415
-
         console = Console(stderr=True)
         return track(trials, "Searching the disparity bound", total=n_trials, console=console)
 
@@ -448,3 +483,168 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_features_in_, self.row_shape_ = rows.features.shape[1], rows.features.shape[1:]
             is_table = isinstance(learner, MLP)
             self.row_dtype_ = np.dtype(np.float32) if is_table else rows.features.dtype
+
+
+def class_weights(
+    rows: Rows, class_weight: Mapping[Any, float] | str | None
+) -> NDArray[np.float64] | None:
+    """Return a weight per class, or None; for "balanced", a class without a row weighs 1.
+
+    >>> class_weights(Rows.read(np.zeros((3, 2)), ["ham", "ham", "spam"]), {"spam": 3.0})
+    array([1., 3.])
+    """
+    if class_weight is None:
+        return None
+    weights = np.ones(len(rows.classes))
+    if isinstance(class_weight, Mapping):
+        labels = rows.classes.tolist()
+        unknown = set(class_weight) - set(labels)
+        if unknown:
+            raise InputError(
+                f"class_weight names {', '.join(map(repr, unknown))}, but the classes are {labels}"
+            )
+        weights[:] = [class_weight.get(label, 1.0) for label in labels]
+    else:
+        y = rows.y[rows.weight > 0]
+        seen = np.unique(y)
+        weights[seen] = compute_class_weight(class_weight, classes=seen, y=y)
+    return weights
+
+
+def _width(features: Features, encoder: Encoder | None) -> int:
+    """Count the numbers in a row."""
+    if encoder is not None:
+        return len(encoder.feature_names_out)
+    assert isinstance(features, np.ndarray)  # noqa: S101
+    return math.prod(features.shape[1:])
+
+
+def to_matrix(
+    rows: Features,
+    encoder: Encoder | None,
+    learner: Learner,
+    drawn: NDArray[np.intp] | None = None,
+) -> NDArray[Any]:
+    """Return rows as the learner takes them, all or those drawn."""
+    if isinstance(rows, TableInPlace):
+        assert encoder is not None  # noqa: S101
+        return encoder.transform_in_place(rows, drawn)
+    if isinstance(rows, Table):
+        assert encoder is not None  # noqa: S101
+        return encoder.transform(rows if drawn is None else rows.take(drawn))
+    if drawn is not None:
+        rows = rows[drawn]
+    if not isinstance(learner, MLP):
+        return rows
+    if rows.ndim != 2:  # noqa: PLR2004
+        raise InputError(
+            f"X has shape {rows.shape}, but the default learner takes two-dimensional tables; "
+            "give a learner such as TorchLearner(module) for other rows"
+        )
+    return rows.astype(np.float32, copy=False)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_search(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ("shared", "bayes")
+    needed = ("trials", "split", "n_trials")
+    has_all = not isinstance(value, type) and all(hasattr(value, name) for name in needed)
+    return has_all and value.n_trials >= 1
+
+
+def _is_engine(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ENGINES
+    methods = (getattr(value, name, None) for name in ("run", "place"))
+    return not isinstance(value, type) and all(map(callable, methods))
+
+
+def _is_learner(value: Any) -> bool:
+    return not isinstance(value, type) and hasattr(value, "start") and hasattr(value, "restore")
+
+
+def _is_weighting(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_number(weight) and 0 <= weight < math.inf for weight in value.values())
+    return isinstance(value, str) and value == "balanced"
+
+
+def _is_seed(value: Any) -> bool:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return 0 <= int(value) < 2**32
+    return isinstance(value, np.random.RandomState) or value is np.random
+
+
+_COUNT = (_is_count, "a whole number of at least 1")
+_COUNT_OR_ALL = (lambda v: v is None or _is_count(v), "None or a whole number of at least 1")
+_FLAG = (_is_flag, "True or False")
+
+PARAMETERS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "search": (
+        _is_search,
+        "'shared', 'bayes' or a search object of at least one trial",
+    ),
+    "disparity_max": (
+        lambda v: v is None or (_is_number(v) and v >= 0),
+        "None or a number of at least 0",
+    ),
+    "n_folds": _COUNT,
+    "use_disparity": _FLAG,
+    "use_gain": _FLAG,
+    "init": (
+        lambda v: isinstance(v, str) and v in ("random", "previous"),
+        "'random' or 'previous'",
+    ),
+    "hidden_units": _COUNT,
+    "learning_rate": (
+        lambda v: v is None or (_is_number(v) and 0 < v < 1),
+        "None or a number between 0 and 1",
+    ),
+    "batch_size": _COUNT,
+    "learner": (
+        lambda v: v is None or _is_learner(v),
+        "None or a learner, such as TorchLearner(module)",
+    ),
+    "encode": _FLAG,
+    "class_weight": (
+        lambda v: v is None or _is_weighting(v),
+        "None, 'balanced' or a dict of weights, each 0 or more, by label",
+    ),
+    "max_epochs": _COUNT,
+    "patience": _COUNT,
+    "score_rows": _COUNT_OR_ALL,
+    "score_every": _COUNT,
+    "epoch_rows": _COUNT_OR_ALL,
+    "averaging": (lambda v: _is_number(v) and 0 <= v < 1, "a number from 0 to below 1"),
+    "engine": (_is_engine, "'local', 'processes', 'ray', 'auto' or an executor object"),
+    "n_jobs": _COUNT_OR_ALL,
+    "progress": _FLAG,
+    "random_state": (
+        lambda v: v is None or _is_seed(v),
+        "None, a whole number from 0 to 2**32 - 1 or a numpy RandomState",
+    ),
+}
+
+
+def check_parameters(parameters: Mapping[str, Any]) -> None:
+    """Raise InputError for the first parameter that cannot be used.
+
+    >>> check_parameters({"n_folds": 0})
+    Traceback (most recent call last):
+    driftquilt.errors.InputError: n_folds must be a whole number of at least 1, but got 0
+    """
+    for name, (is_good, rule) in PARAMETERS.items():
+        if name in parameters and not is_good(parameters[name]):
+            raise InputError(f"{name} must be {rule}, but got {parameters[name]!r}")

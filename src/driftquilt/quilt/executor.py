@@ -1,14 +1,14 @@
-"""Independent works, side by side: in place, on threads, on processes, or on a cluster.
+"""Independent tasks, side by side: in place, on threads, in processes, or on a cluster.
 
-A work is a function of what all works share and of an item of its own; it gives pieces. An
-`Executor` runs one work per item and hands over each piece with the item's number. What is too
-large to travel is kept: one value per item is made where the work will be, and stays there to be
-asked. Promises:
+A task is a function of what all tasks share and of an item of its own; it yields results. An
+`Executor` runs one task per item and hands over each result with the item's number. What is too
+large to travel is placed: one value per item is made where its tasks will run, and stays there.
+Promises:
 
-- The pieces of a work come in its order; works come in any order, as they get finished.
-- Answers of what is kept come in the order of items.
-- An exception of a work comes out as it is, and nothing is begun after it.
-- When no more is asked for, nothing more is begun.
+- The results of a task come in its order; tasks come in any order, as they finish.
+- Results of placed values come in the order of items.
+- An exception of a task is raised as it is, and nothing is started after it.
+- When no more results are asked for, nothing more is started.
 
 Trainings go on threads, because the kernels release the GIL; what cannot be done on threads goes
 to processes. `integrations.ray` obeys the same contract on many machines. The products in
@@ -17,8 +17,8 @@ would depend on the machine's load: `one_blas_thread` keeps them on one core.
 
 >>> list(Threads(1).run(lambda base, n: [base + n, base * n], 10, [1, 2]))
 [(0, 11), (0, 10), (1, 12), (1, 20)]
->>> squares = Threads(1).keep(lambda _, n: n * n, None, [1, 2, 3])
->>> squares.ask(lambda more, square: square + more, 100)
+>>> squares = Threads(1).place(lambda _, n: n * n, None, [1, 2, 3])
+>>> squares.map(lambda more, square: square + more, 100)
 [101, 104, 109]
 """
 
@@ -47,7 +47,7 @@ from threadpoolctl import ThreadpoolController
 
 from driftquilt.errors import DriftquiltError, InputError
 
-__all__ = ["ENGINES", "Executor", "Kept", "Processes", "Threads", "cannot_travel",
+__all__ = ["ENGINES", "Executor", "Placed", "Processes", "Threads", "cannot_travel",
            "find_executor", "has_joined_ray", "no_interrupt", "one_blas_thread"]  # fmt: skip
 
 A = TypeVar("A")
@@ -68,22 +68,22 @@ class Executor(Protocol):
 
     @property
     def n_workers(self) -> int:
-        """How many works run at a time."""
+        """How many tasks run at a time."""
 
     def run(
-        self, work: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
+        self, task: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
     ) -> Iterator[tuple[int, T]]:
-        """Every piece of `work(shared, item)`, with the item's number counted from 0."""
+        """Every result of `task(shared, item)`, with the item's number counted from 0."""
 
-    def keep(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Kept:
+    def place(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Placed:
         """`make(shared, item)` of each item, left where it was made."""
 
 
-class Kept(Protocol):
+class Placed(Protocol):
     """Values that stay where they were made."""
 
-    def ask(self, work: Callable[[S, Any], T], shared: S) -> list[T]:
-        """`work(shared, value)` of each value."""
+    def map(self, task: Callable[[S, Any], T], shared: S) -> list[T]:
+        """`task(shared, value)` of each value."""
 
 
 def find_executor(engine: str | Executor, n_workers: int, effort: float = math.inf) -> Executor:
@@ -115,63 +115,65 @@ def has_joined_ray() -> bool:
 
 @dataclass(frozen=True)
 class Threads:
-    """Works on threads of this process; a single one, or a single work, on the caller's own."""
+    """Tasks on threads of this process; with one worker, or one task, on the caller's own."""
 
     n_workers: int = 1
 
     def run(
-        self, work: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
+        self, task: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
     ) -> Iterator[tuple[int, T]]:
-        works = list(items)
-        if min(self.n_workers, len(works)) <= 1:
-            for number, item in enumerate(works):
-                yield from ((number, piece) for piece in work(shared, item))
+        tasks = list(items)
+        if min(self.n_workers, len(tasks)) <= 1:
+            for number, item in enumerate(tasks):
+                yield from ((number, result) for result in task(shared, item))
             return
         pool = futures.ThreadPoolExecutor(self.n_workers)
         try:
-            yield from _as_they_come(pool, _listed, [(work, shared, item) for item in works], self)
+            yield from _as_they_come(
+                pool, _run_task, [(task, shared, item) for item in tasks], self
+            )
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def keep(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Kept:
-        return _KeptHere(self._in_order(make, shared, items), self)
+    def place(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Placed:
+        return _PlacedHere(self._in_order(make, shared, items), self)
 
-    def _in_order(self, work: Callable[[S, A], V], shared: S, items: Iterable[A]) -> list[V]:
-        pieces = self.run(lambda of, item: [work(of, item)], shared, items)
-        return [value for _, value in sorted(pieces, key=itemgetter(0))]
+    def _in_order(self, task: Callable[[S, A], V], shared: S, items: Iterable[A]) -> list[V]:
+        results = self.run(lambda of, item: [task(of, item)], shared, items)
+        return [value for _, value in sorted(results, key=itemgetter(0))]
 
 
 @dataclass(frozen=True, eq=False)
-class _KeptHere:
+class _PlacedHere:
     """Values in this process."""
 
     values: list[Any]
     threads: Threads
 
-    def ask(self, work: Callable[[S, Any], T], shared: S) -> list[T]:
-        return self.threads._in_order(work, shared, self.values)
+    def map(self, task: Callable[[S, Any], T], shared: S) -> list[T]:
+        return self.threads._in_order(task, shared, self.values)
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Works in processes that are started for them; what is shared travels once to each.
+    """Tasks in processes that are started for them; what is shared travels once to each.
 
     A process lives as long as the caller holds the other end of a pipe. When the caller lets go
     of it, by an error, by Ctrl-C or by being killed, it ends in the middle of what it does. What
-    is kept stays with the caller, and is asked there: processes end with their works.
+    is placed stays with the caller, and tasks on it run there: processes end with their tasks.
     """
 
     n_workers: int = 1
 
     def run(
-        self, work: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
+        self, task: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
     ) -> Iterator[tuple[int, T]]:
         context = multiprocessing.get_context("spawn")
         leash, hand = context.Pipe(duplex=False)
-        pool = futures.ProcessPoolExecutor(self.n_workers, context, _prepare, (leash, work, shared))
+        pool = futures.ProcessPoolExecutor(self.n_workers, context, _prepare, (leash, task, shared))
         with leash, hand, pool:
             try:
-                yield from _as_they_come(pool, _listed_there, ((item,) for item in items), self)
+                yield from _as_they_come(pool, _run_task_there, ((item,) for item in items), self)
             except BrokenProcessPool as error:
                 raise DriftquiltError(
                     "a worker process died. If memory ran out, take fewer jobs; if a method is "
@@ -182,8 +184,8 @@ class Processes:
                 hand.close()
                 raise
 
-    def keep(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Kept:
-        return Threads(1).keep(make, shared, items)
+    def place(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Placed:
+        return Threads(1).place(make, shared, items)
 
 
 def _as_they_come(
@@ -192,7 +194,7 @@ def _as_they_come(
     calls: Iterable[tuple[Any, ...]],
     executor: Executor,
 ) -> Iterator[tuple[int, T]]:
-    """Pieces as they come; few calls are handed out ahead, and each only once."""
+    """Yield results as they come; few calls are handed out ahead, and each only once."""
     waiting = enumerate(calls)
     running: dict[futures.Future[list[T]], int] = {}
     while True:
@@ -204,7 +206,7 @@ def _as_they_come(
         finished, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
         for future in sorted(finished, key=running.__getitem__):
             number = running.pop(future)
-            yield from ((number, piece) for piece in future.result())
+            yield from ((number, result) for result in future.result())
 
 
 def _submit(
@@ -217,26 +219,26 @@ def _submit(
 
 
 def cannot_travel(why: object) -> InputError:
-    """What to say of a work that holds something which no other process can be given."""
+    """Return the error for a task with something that cannot be sent to other processes."""
     return InputError(
-        f"this work cannot be sent to other processes ({why}); define what is your own at the top "
+        f"this task cannot be sent to other processes ({why}); define what is your own at the top "
         "of a module, or work in this process alone (jobs=1)"
     )
 
 
-def _listed(work: Callable[[S, A], Iterable[T]], shared: S, item: A) -> list[T]:
-    return list(work(shared, item))
+def _run_task(task: Callable[[S, A], Iterable[T]], shared: S, item: A) -> list[T]:
+    return list(task(shared, item))
 
 
 _there: tuple[Callable[[Any, Any], Iterable[Any]], Any]  # in a process, what it was started for
 
 
-def _listed_there(item: Any) -> list[Any]:
-    work, shared = _there
-    return list(work(shared, item))
+def _run_task_there(item: Any) -> list[Any]:
+    task, shared = _there
+    return list(task(shared, item))
 
 
-def _prepare(leash: Connection, work: Callable[[Any, Any], Iterable[Any]], shared: Any) -> None:
+def _prepare(leash: Connection, task: Callable[[Any, Any], Iterable[Any]], shared: Any) -> None:
     """End a worker when the leash is let go, and not at Ctrl-C, which is the parent's affair."""
     global _there  # noqa: PLW0603 - a process has one life
 
@@ -248,7 +250,7 @@ def _prepare(leash: Connection, work: Callable[[Any, Any], Iterable[Any]], share
 
     threading.Thread(target=watch, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _there = (work, shared)
+    _there = (task, shared)
 
 
 @contextmanager

@@ -6,6 +6,13 @@ segment: the share of the epochs that made the model in which it was used, kept 
 tables and sentences show, and at the first, the best (lowest validation loss) and the last epoch.
 Values first; `repr`, the HTML for notebooks and `explain` only put them into words.
 
+The epochs that made the model are those of each fold up to its best one, whose weights are kept.
+The share of epochs that used a past segment, and its median scores, are over all of them together,
+whichever fold they belong to. Scores at a moment of training, and the bound, are means over folds.
+Folds have their own bounds, so before the median is taken a fold's disparities are scaled by the
+mean bound over its own. So a segment that most epochs used has a median disparity below the bound
+and a median gain above 0, and one that no epoch used fails at least one of the two tests.
+
 Paper: "Data Segment Selection Analysis" (there: selected at least once in the whole training,
 `ever_used`), "Case Study" (the curves).
 """
@@ -15,21 +22,14 @@ from __future__ import annotations
 import html
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError, ModelFileError
-from driftquilt.quilt.curves import (
-    EpochShares,
-    FoldCurves,
-    ScoreAt,
-    epoch_shares,
-    mean_bound,
-    score_at,
-)
 from driftquilt.search.base import Trial
 from driftquilt.text import json_safe, plural
 
@@ -51,6 +51,103 @@ __all__ = [
 KEPT_FROM = 0.05
 #: Past it a segment counts as much used.
 HALF = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class FoldCurves:
+    """The winning trial of one fold, epoch by epoch."""
+
+    disparity_max: float
+    best: int
+    validation_loss: NDArray[np.float64]  # (E,)
+    selected: NDArray[np.bool_]  # (E, S)
+    disparity: NDArray[np.float64]  # (E, S)
+    gain: NDArray[np.float64]  # (E, S)
+
+    @property
+    def n_made(self) -> int:
+        """Epochs up to the best one."""
+        return self.best + 1
+
+    @classmethod
+    def of(cls, trial: Trial[Any]) -> FoldCurves:
+        """The curves of a trial."""
+        losses = np.array([epoch.validation_loss for epoch in trial.epochs])
+        return cls(
+            trial.disparity_max,
+            int(np.nanargmin(losses)),
+            losses,
+            np.array([epoch.selected for epoch in trial.epochs]),
+            np.array([epoch.scores.disparity for epoch in trial.epochs]),
+            np.array([epoch.scores.gain for epoch in trial.epochs]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists and numbers."""
+        return {
+            key: value.tolist() if isinstance(value, np.ndarray) else value
+            for key, value in vars(self).items()
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> FoldCurves:
+        """What `to_json` told of; a damaged record raises what numpy or the look-up raises."""
+        keys = ("validation_loss", "disparity", "gain")
+        arrays = {key: np.array(record[key], dtype=np.float64) for key in keys}
+        selected = np.array(record["selected"], dtype=bool)
+        return cls(record["disparity_max"], record["best"], selected=selected, **arrays)
+
+
+class ScoreAt(NamedTuple):
+    """A score at three moments of training, and its median over the epochs that made the model."""
+
+    first: float
+    best: float
+    last: float
+    median: float
+
+
+class _EpochShares(NamedTuple):
+    """Shares of the epochs that made the model: used a segment, found it too far, or away."""
+
+    used: float
+    too_far: float
+    away: float
+
+
+def _score_at(folds: Sequence[FoldCurves], score: Literal["disparity", "gain"], s: int) -> ScoreAt:
+    """A score of segment `s`."""
+    curves = [(getattr(fold, score)[:, s], fold.best) for fold in folds]
+    moments = np.mean([(curve[0], curve[best], curve[-1]) for curve, best in curves], axis=0)
+    scales = _scales(folds) if score == "disparity" else [1.0] * len(folds)
+    made = [curve[: best + 1] * scale for (curve, best), scale in zip(curves, scales, strict=True)]
+    return ScoreAt(*(float(value) for value in (*moments, np.median(np.concatenate(made)))))
+
+
+def _scales(folds: Sequence[FoldCurves]) -> list[float]:
+    """What each fold's bound has to be multiplied by to become the mean one."""
+    if len({fold.disparity_max for fold in folds}) == 1:
+        return [1.0] * len(folds)
+    return [_mean_bound(folds) / fold.disparity_max for fold in folds]
+
+
+def _epoch_shares(folds: Sequence[FoldCurves], s: int, rule: Rule) -> _EpochShares:
+    """What the tests that `rule` asks for said of segment `s`."""
+    # Put as the rule puts it, so that a score that is not a number fails here too.
+    epochs = [
+        (
+            fold.selected[: fold.n_made, s],
+            rule.use_disparity & ~(fold.disparity[: fold.n_made, s] < fold.disparity_max),
+            rule.use_gain & ~(fold.gain[: fold.n_made, s] > 0),
+        )
+        for fold in folds
+    ]
+    return _EpochShares(*(float(np.concatenate(part).mean()) for part in zip(*epochs, strict=True)))
+
+
+def _mean_bound(folds: Sequence[FoldCurves]) -> float:
+    """The bound found, averaged over folds; not a number if there is none."""
+    return float(np.mean([fold.disparity_max for fold in folds])) if folds else float("nan")
 
 
 @dataclass(frozen=True)
@@ -128,7 +225,7 @@ class Selection(Sequence[SegmentUse]):
     @property
     def disparity_max(self) -> float:
         """The bound found, averaged over folds."""
-        return mean_bound(self.folds)
+        return _mean_bound(self.folds)
 
     def ever_used(self) -> list[Hashable]:
         """Segments that at least one epoch of the whole training used, as the paper counts them."""
@@ -195,7 +292,7 @@ class Selection(Sequence[SegmentUse]):
             f"{u.disparity.median:>9.3f} {u.gain.median:>+9.4f}"
             for u in self
         ]
-        return "\n".join([f"{head} ({self._told_of_scores()})", *lines])
+        return "\n".join([f"{head} ({self._scores_note()})", *lines])
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -206,7 +303,7 @@ class Selection(Sequence[SegmentUse]):
             for u in self
         )
         return (
-            f"<table><caption>Past segments ({self._told_of_scores()})</caption>"
+            f"<table><caption>Past segments ({self._scores_note()})</caption>"
             "<thead><tr><th>segment</th><th>rows</th><th>used</th><th>disparity</th>"
             f"<th>gain</th><th>why</th></tr></thead><tbody>{rows}</tbody></table>"
         )
@@ -215,12 +312,12 @@ class Selection(Sequence[SegmentUse]):
         kept = f"{sum(use.kept for use in self)} of {plural(len(self), 'past segment')} kept"
         return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {kept}"
 
-    def _told_of_scores(self) -> str:
+    def _scores_note(self) -> str:
         return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
 
     def _use(self, s: int) -> SegmentUse:
-        shares = epoch_shares(self.folds, s, self.rule)
-        disparity, gain = score_at(self.folds, "disparity", s), score_at(self.folds, "gain", s)
+        shares = _epoch_shares(self.folds, s, self.rule)
+        disparity, gain = _score_at(self.folds, "disparity", s), _score_at(self.folds, "gain", s)
         bound = f", bound {self.disparity_max:.2f}" if self.rule.use_disparity else ""
         figures = f"median disparity {disparity.median:.2f}{bound}, median gain {gain.median:+.2g}"
         return SegmentUse(
@@ -267,7 +364,7 @@ def _check_shapes(selection: Selection) -> None:
             raise ValueError(f"there is no epoch {fold.best!r}")
 
 
-def _reason(shares: EpochShares, rule: Rule) -> str:
+def _reason(shares: _EpochShares, rule: Rule) -> str:
     """What spoke for the segment in the epochs that used it, and against it in the others."""
     if not (rule.use_disparity or rule.use_gain):
         return "both tests are switched off"

@@ -5,6 +5,13 @@ with Algorithm 1, and the trial with the lowest validation loss wins. With one f
 paper's method; with more, the parts of the current segment take turns at validating and the
 winners' probabilities are averaged.
 
+A method gets the history (past segments, oldest first, perhaps none) and the labelled rows of the
+current segment; `adapt` returns a model that predicts. Every method promises:
+
+- Column c of its predictions is class c, for every class that any segment has.
+- The same segments and settings give the same model, bit for bit.
+- Segments are read, never changed.
+
 Paper: Algorithm 1 and "Parameters".
 
 >>> import numpy as np
@@ -21,29 +28,130 @@ Paper: Algorithm 1 and "Parameters".
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from driftquilt.core.sampling import Sampling
-from driftquilt.core.segment import History, Segment
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.core.gradients import RemoteScorer
+from driftquilt.core.sampling import EVERY_ROW, Sampling
+from driftquilt.core.segment import History, Segment, count_classes, folds
 from driftquilt.core.selection import Rule
-from driftquilt.core.training import Task
-from driftquilt.learners.base import Model
+from driftquilt.core.training import Epoch, Task, Time
+from driftquilt.errors import InputError
+from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt.base import Average, Training
 from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
 from driftquilt.quilt.explanation import Selection, explain_folds
 from driftquilt.search.base import DISPARITY_RANGE, Search, Trial, best
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 
-__all__ = ["CANDIDATES", "DEFAULT", "PAPER", "Quilt", "QuiltModel", "TriedBound"]
+__all__ = [
+    "CANDIDATES",
+    "DEFAULT",
+    "PAPER",
+    "Average",
+    "Fitted",
+    "FoldTrial",
+    "Method",
+    "Quilt",
+    "QuiltModel",
+    "Training",
+    "TriedBound",
+    "read_clock",
+]
 
 #: The bounds tried by default.
 CANDIDATES = tuple(round(0.125 * k, 3) for k in range(1, 17))
 
 FoldTrial: TypeAlias = tuple[int, Trial[Model]]
+_PAPER_RULE = Rule()
+
+
+class Fitted(Protocol):
+    """A model that predicts."""
+
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """Class probabilities of each row, shape (n, C)."""
+
+
+class Method(Protocol):
+    """A way to get a model for the current segment."""
+
+    def adapt(self, history: History, current: Segment) -> Fitted: ...
+
+
+def read_clock() -> Time:
+    """Return the time now, on the wall and of this process on the CPU."""
+    return Time(time.perf_counter(), time.process_time())
+
+
+@dataclass(frozen=True)
+class Training:
+    """Settings of every method that trains a learner; by default those of the paper.
+
+    `n_classes` is needed only where a class is known that no row has. `clock` times the epochs.
+    `remote_scorer` scores a history whose rows are not all here; see `core.training.Task`.
+    """
+
+    learner: Learner = field(default_factory=MLP)
+    n_folds: int = 1
+    max_epochs: int = 2000
+    patience: int = 10
+    seed: int = 0
+    sampling: Sampling = EVERY_ROW
+    n_classes: int | None = None
+    clock: Callable[[], Time] = read_clock
+    remote_scorer: RemoteScorer | None = None
+
+    def count_classes(self, history: History, current: Segment) -> int:
+        n_classes = count_classes(history, current)
+        if self.n_classes is not None and self.n_classes < n_classes:
+            raise InputError(
+                f"n_classes is {self.n_classes}, but a row has class code {n_classes - 1}; set it "
+                f"to at least {n_classes}, or to None to count them"
+            )
+        return self.n_classes or n_classes
+
+    def tasks(self, history: History, current: Segment, rule: Rule = _PAPER_RULE) -> list[Task]:
+        """One training to do per fold of the current segment."""
+        return [
+            Task(
+                history,
+                train,
+                self.sampling.to_validate(validation),
+                rule=rule,
+                max_epochs=self.max_epochs,
+                patience=self.patience,
+                seed=self.seed + fold,
+                sampling=self.sampling,
+                clock=self.clock,
+                remote_scorer=self.remote_scorer,
+            )
+            for fold, (train, validation) in enumerate(folds(current, self.n_folds))
+        ]
+
+
+@dataclass(frozen=True)
+class Average:
+    """Several models that answer with the mean of their probabilities.
+
+    `trainings` are the epochs that made each of them, where they are known.
+    """
+
+    models: Sequence[Fitted]
+    trainings: Sequence[Sequence[Epoch]] = field(default=(), repr=False, kw_only=True)
+
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        total = self.models[0].predict_proba(X)
+        for model in self.models[1:]:
+            total += model.predict_proba(X)
+        total /= len(self.models)
+        return total
 
 
 class TriedBound(NamedTuple):
@@ -108,14 +216,14 @@ class Quilt(Training):
         self, history: History, current: Segment, trials: Iterable[FoldTrial]
     ) -> QuiltModel:
         """The model that the finished trials add up to."""
-        found = tuple(sorted(trials, key=lambda trial: (trial[0], trial[1].disparity_max)))
-        n_folds = 1 + max(fold for fold, _ in found)
-        winners = [best(trial for of, trial in found if of == fold) for fold in range(n_folds)]
+        ordered = tuple(sorted(trials, key=lambda trial: (trial[0], trial[1].disparity_max)))
+        n_folds = 1 + max(fold for fold, _ in ordered)
+        winners = [best(trial for of, trial in ordered if of == fold) for fold in range(n_folds)]
         selection = explain_folds(history, current, winners, self.rule)
         return QuiltModel(
             models=[winner.model for winner in winners],
             trainings=[winner.epochs for winner in winners],
-            trials=found,
+            trials=ordered,
             selection=selection,
         )
 

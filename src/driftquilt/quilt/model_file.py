@@ -1,8 +1,9 @@
-"""One fitted model in one file: weights as safetensors, everything else as JSON in its header.
+"""A fitted classifier in one file: weights as safetensors, everything else as JSON in its header.
 
-The header carries a SHA-256 of both, so damage is found before anything is used. Nothing is
-ever unpickled. A file is written beside its final name, synced and then renamed: a reader
-finds the old model or the new one, never half of either.
+Weights of all folds are tensors named "fold.name"; settings, classes, encoding and explanation are
+one JSON record. Rows are not saved, and neither is code: a model trained by your own learner needs
+that learner again. The header has a SHA-256 of weights and record, so damage is noticed before
+anything is used. Nothing is ever unpickled. A file is replaced as a whole, or not at all.
 
 >>> import numpy as np, tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
@@ -17,22 +18,182 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from driftquilt.errors import ModelFileError
+from driftquilt import __version__
+from driftquilt.data.encoder import Encoder
+from driftquilt.errors import DriftquiltError, InputError, LearnerError, ModelFileError
 from driftquilt.files import atomic_write
+from driftquilt.learners.base import Learner, Model
+from driftquilt.learners.mlp import MLP
+from driftquilt.quilt.explanation import Selection
+from driftquilt.quilt.method import QuiltModel, TriedBound
+from driftquilt.search.bayes import Bayes
+from driftquilt.search.shared import Shared
+from driftquilt.text import json_safe
 
-__all__ = ["FORMAT", "read_model", "write_model"]
+if TYPE_CHECKING:
+    from driftquilt.quilt.classifier import QuiltClassifier
+
+__all__ = [
+    "FORMAT",
+    "pack",
+    "read_model",
+    "settings_from_json",
+    "settings_to_json",
+    "starts_alike",
+    "unpack",
+    "write_model",
+]
 
 #: Raised when files of the version before can no longer be read.
 FORMAT = 1
 _START = 9  # bytes by which a safetensors file is known
+_SEARCHES = {"Shared": Shared, "Bayes": Bayes}
+
+C = TypeVar("C", bound="QuiltClassifier")
+
+
+def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Weights and record of a fitted classifier."""
+    tensors = {
+        f"{fold}.{name}": tensor
+        for fold, model in enumerate(clf.model_.models)
+        for name, tensor in model.tensors().items()
+    }
+    # Where a model was trained is not part of it.
+    settings, learner = {**clf.get_params(deep=False), "engine": "local"}, clf.learner_
+    if type(learner) is MLP:  # settings may have been changed since; the weights have not
+        settings |= asdict(learner)
+    record = {
+        "version": __version__,
+        "settings": settings_to_json(settings),
+        "learner": None if type(learner) is MLP else learner.settings(),
+        "classes": {"dtype": clf.classes_.dtype.str, "values": clf.classes_.tolist()},
+        "encoder": None if clf.encoder_ is None else clf.encoder_.to_json(),
+        "rows": None if clf.encoder_ is not None else [clf.row_dtype_.str, *clf.row_shape_],
+        "selection": clf.selection_.to_json(),
+        "search": json_safe(clf.search_),
+    }
+    return tensors, record
+
+
+def unpack(
+    cls: type[C],
+    tensors: dict[str, NDArray[Any]],
+    record: dict[str, Any],
+    learner: Learner | None,
+    where: str,
+) -> C:
+    """The classifier that `pack` took apart; `where` it was found is for messages."""
+    try:
+        return _restore(cls, tensors, record, learner)
+    except DriftquiltError:
+        raise
+    except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{where} is not a classifier's model file: {error!r}") from error
+
+
+def _restore(
+    cls: type[C], tensors: dict[str, NDArray[Any]], record: dict[str, Any], learner: Learner | None
+) -> C:
+    if record["learner"] is not None and learner is None:
+        raise InputError(
+            f"this model was trained by your own learner, {record['learner']}; pass it "
+            "again: QuiltClassifier.load(path, learner=...)"
+        )
+    clf = cls(**settings_from_json(record["settings"]), learner=learner)
+    clf.learner_ = clf.make_learner()
+    clf.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
+    clf.selection_ = Selection.from_json(record["selection"])
+    models = _models(tensors, clf.learner_, len(clf.selection_.folds), len(clf.classes_))
+    clf.model_ = QuiltModel(models=models, selection=clf.selection_)
+    clf.search_ = [TriedBound(*line) for line in record["search"]]
+    clf.disparity_max_ = clf.selection_.disparity_max
+    _restore_input(clf, record)
+    if not all(starts_alike(clf.learner_, clf.example_row(), model) for model in models):
+        raise ModelFileError("the weights are not those of a net for the rows it describes")
+    return clf
+
+
+def starts_alike(learner: Learner, X: NDArray[Any], model: Model) -> bool:
+    """Whether the learner would start, for rows like X, a net of the model's very shape."""
+    try:
+        fresh = learner.start(X, model.n_classes, seed=0).tensors()
+    except LearnerError:
+        return False
+    return _shapes(fresh) == _shapes(model.tensors())
+
+
+def _shapes(tensors: dict[str, NDArray[Any]]) -> dict[str, tuple[Any, ...]]:
+    return {name: (tensor.dtype, *tensor.shape) for name, tensor in tensors.items()}
+
+
+def _models(
+    tensors: dict[str, NDArray[Any]], maker: Learner, n_folds: int, n_classes: int
+) -> list[Model]:
+    by_fold: list[dict[str, NDArray[Any]]] = [{} for _ in range(n_folds)]
+    for name, tensor in tensors.items():
+        fold, _, rest = name.partition(".")
+        by_fold[int(fold)][rest] = tensor
+    return [maker.restore(part, n_classes) for part in by_fold]
+
+
+def _restore_input(clf: QuiltClassifier, record: dict[str, Any]) -> None:
+    clf.encoder_ = None if record["encoder"] is None else Encoder.from_json(record["encoder"])
+    if clf.encoder_ is None:
+        dtype, *shape = record["rows"]
+        clf.row_dtype_, clf.row_shape_ = np.dtype(dtype), tuple(shape)
+        clf.n_features_in_ = clf.row_shape_[0]
+        return
+    clf.n_features_in_ = len(clf.encoder_.names_in)
+    if clf.encoder_.named:
+        clf.feature_names_in_ = np.array(clf.encoder_.names_in, dtype=object)
+
+
+def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a classifier as JSON knows them; not its learner, which is code."""
+    search, weights = settings["search"], settings["class_weight"]
+    if not isinstance(search, str):
+        if type(search).__name__ not in _SEARCHES:
+            raise InputError(f"a model with the search {search!r} cannot be saved: it is code")
+        plain = {name: np.asarray(value).tolist() for name, value in asdict(search).items()}
+        search = {"kind": type(search).__name__, **plain}
+    if isinstance(weights, Mapping):
+        weights = [[json_safe(label), float(weight)] for label, weight in weights.items()]
+    state = settings["random_state"]
+    changed = {
+        "engine": engine if isinstance(engine := settings.get("engine"), str) else "local",
+        "search": search,
+        "class_weight": weights,
+        "random_state": int(state) if isinstance(state, int | np.integer) else None,
+    }
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in settings.items()
+        if name != "learner"
+    }
+    return {**plain, **changed}
+
+
+def settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
+    """What `settings_to_json` was given."""
+    search, weights = settings["search"], settings["class_weight"]
+    if isinstance(search, dict):
+        search = dict(search)
+        kind = _SEARCHES[search.pop("kind")]
+        search = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in search.items()})
+    if isinstance(weights, list):
+        weights = dict(weights)
+    return {**settings, "search": search, "class_weight": weights}
 
 
 def write_model(
@@ -41,17 +202,17 @@ def write_model(
     """Write the weights and the record, replacing what stands at `path`."""
     target = Path(path)
     if target.is_dir() or not target.parent.is_dir():
-        found = "is a folder" if target.is_dir() else f"there is no folder {target.parent}"
-        raise ModelFileError(f"cannot write a model to {target}: {found}; choose another path")
+        reason = "is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise ModelFileError(f"cannot write a model to {target}: {reason}; choose another path")
     text = json.dumps(record)
     header = {"driftquilt": text, "format": str(FORMAT), "sha256": _digest(tensors, text)}
     with atomic_write(target) as file:
-        file.write(_in_order(save(tensors, metadata=header)))
+        file.write(_sort_header(save(tensors, metadata=header)))
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Weights and record of a model file; ModelFileError for anything else."""
-    _refuse_others(Path(path))
+    _refuse_other_files(Path(path))
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = file.metadata() or {}
@@ -72,8 +233,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], d
     return tensors, json.loads(header["driftquilt"])
 
 
-def _in_order(content: bytes) -> bytes:
-    """The same file, whose header safetensors writes in another order each time."""
+def _sort_header(content: bytes) -> bytes:
+    """Sort the header, which safetensors writes in another order each time."""
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -82,8 +243,8 @@ def _in_order(content: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text + content[end:]
 
 
-def _refuse_others(path: Path) -> None:
-    """What is plainly no model: a folder, or a file that begins like something else."""
+def _refuse_other_files(path: Path) -> None:
+    """Refuse a folder, and a file that begins like something else."""
     if path.is_dir():
         models = sorted(path.glob("*.safetensors"))
         hint = f"its model, {models[0]}" if models else "a model file; it holds none"

@@ -19,7 +19,7 @@ from safetensors.numpy import save as to_bytes
 from driftquilt.errors import StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.classifier_file import unpack
+from driftquilt.quilt.model_file import unpack
 from driftquilt.store.base import State, Store
 
 __all__ = [

@@ -17,7 +17,7 @@ from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.classifier_file import settings_from_json, settings_to_json
+from driftquilt.quilt.model_file import settings_from_json, settings_to_json
 from driftquilt.stream.guard import Guard
 from driftquilt.stream.settings import StreamSettings
 

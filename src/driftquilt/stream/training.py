@@ -21,7 +21,7 @@ from sklearn.base import clone
 from driftquilt.data.row import Row
 from driftquilt.errors import DriftquiltError
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.classifier_file import pack, unpack
+from driftquilt.quilt.model_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
 from driftquilt.stream.past import first_row

@@ -30,7 +30,7 @@ from safetensors.numpy import save as to_bytes
 
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.classifier_file import settings_from_json, settings_to_json, unpack
+from driftquilt.quilt.model_file import settings_from_json, settings_to_json, unpack
 from driftquilt.stream.training import Outcome, Training
 
 __all__ = ["Workers"]

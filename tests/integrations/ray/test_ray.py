@@ -57,9 +57,9 @@ def test_every_piece_comes_once_with_its_number_and_in_the_order_of_its_work() -
 
 
 def test_what_is_kept_answers_in_the_order_of_items() -> None:
-    kept = Ray().keep(square, None, range(9))
-    assert kept.ask(add, 100) == [100 + n * n for n in range(9)]
-    assert kept.ask(add, 0) == [n * n for n in range(9)]
+    kept = Ray().place(square, None, range(9))
+    assert kept.map(add, 100) == [100 + n * n for n in range(9)]
+    assert kept.map(add, 0) == [n * n for n in range(9)]
 
 
 def test_an_exception_comes_out_as_it_is() -> None:
@@ -71,9 +71,9 @@ def test_an_exception_comes_out_as_it_is() -> None:
 def test_a_value_that_cannot_be_made_says_why_when_it_is_asked_and_is_not_tried_twice(
     tmp_path: Path,
 ) -> None:
-    kept = Ray().keep(count_and_fail, tmp_path, [7])
+    kept = Ray().place(count_and_fail, tmp_path, [7])
     with pytest.raises(BrokenWorkError, match="item 7"):
-        kept.ask(add, 1)
+        kept.map(add, 1)
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -105,7 +105,7 @@ class OfAnotherVersion:
 def test_what_a_worker_cannot_read_is_told_in_a_line() -> None:
     for begin in (
         lambda: list(Ray().run(repeat, OfAnotherVersion(), "a")),  # type: ignore[arg-type]
-        lambda: Ray().keep(square, OfAnotherVersion(), [1]).ask(add, 1),  # type: ignore[arg-type]
+        lambda: Ray().place(square, OfAnotherVersion(), [1]).map(add, 1),  # type: ignore[arg-type]
     ):
         with pytest.raises(DriftquiltError, match=r"not_there.*the versions of drift") as caught:
             begin()
@@ -130,7 +130,7 @@ def test_what_cannot_travel_is_told() -> None:
     with pytest.raises(InputError, match="cannot be sent to other processes"):
         list(Ray().run(repeat, threading.Lock(), "a"))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="cannot be sent to other processes"):
-        Ray().keep(square, None, [threading.Lock()])  # type: ignore[arg-type]
+        Ray().place(square, None, [threading.Lock()])  # type: ignore[arg-type]
 
 
 def test_auto_is_ray_only_for_what_is_worth_it() -> None:

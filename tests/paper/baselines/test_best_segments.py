@@ -15,7 +15,7 @@ from driftquilt.learners.mlp import MLP
 from driftquilt.paper.baselines import best_segments
 from driftquilt.paper.baselines.best_segments import BestSegments, TriedSubset
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.quilt.base import Fitted, Method
+from driftquilt.quilt.method import Fitted, Method
 from tests.segments import make_segment
 
 SMALL: dict[str, Any] = {

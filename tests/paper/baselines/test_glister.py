@@ -17,7 +17,7 @@ from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.baselines.glister import Glister, highest
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.baselines.subset import BUDGETS
-from driftquilt.quilt.base import Fitted
+from driftquilt.quilt.method import Fitted
 from tests.segments import accuracy, make_segment
 
 N_HIDDEN = 8

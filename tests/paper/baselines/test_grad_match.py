@@ -16,7 +16,7 @@ from driftquilt.errors import InputError, LearnerError
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.baselines.grad_match import GradMatch, match
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.quilt.base import Fitted
+from driftquilt.quilt.method import Fitted
 from tests.segments import accuracy, make_segment
 
 SMALL: dict[str, Any] = {"learner": MLP(8, learning_rate=0.02), "max_epochs": 60}

@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 from driftquilt.integrations.mlflow.model import save_model
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.classifier_file import settings_to_json
 from driftquilt.quilt.explanation import KEPT_FROM
+from driftquilt.quilt.model_file import settings_to_json
 from driftquilt.stream.events import (
     Event,
     ModelKept,

@@ -31,7 +31,7 @@ from pickle import PicklingError
 from typing import Any, TypeVar
 
 from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
-from driftquilt.quilt.executor import Kept, cannot_travel
+from driftquilt.quilt.executor import Placed, cannot_travel
 
 try:
     import ray
@@ -184,19 +184,19 @@ class Ray:
                 number = running.pop(ref)
                 yield from ((number, piece) for piece in get(ref))
 
-    def keep(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Kept:
+    def place(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Placed:
         connect(self.address)
         common = _put((make, shared))
-        return _KeptThere([submit(_made, common, item) for item in items])
+        return _PlacedThere([submit(_made, common, item) for item in items])
 
 
 @dataclass(frozen=True, eq=False)
-class _KeptThere:
+class _PlacedThere:
     """Values in the memory, or on the disks, of the cluster."""
 
     values: Sequence[Any]
 
-    def ask(self, work: Callable[[S, Any], T], shared: S) -> list[T]:
+    def map(self, work: Callable[[S, Any], T], shared: S) -> list[T]:
         common = _put((work, shared))
         answers = [submit(_asked, common, value) for value in self.values]
         return [get(answer) for answer in answers]

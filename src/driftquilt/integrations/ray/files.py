@@ -45,11 +45,9 @@ from driftquilt.data.rows import Rows
 from driftquilt.errors import InputError
 from driftquilt.integrations.ray.segment_file import Look, look, read_rows
 from driftquilt.integrations.ray.shards import Reading, keep_shards
-from driftquilt.learners.mlp import MLP
-from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.executor import Executor, Threads, find_executor
+from driftquilt.quilt.classifier import QuiltClassifier, check_parameters
+from driftquilt.quilt.executor import Executor, Threads
 from driftquilt.quilt.method import Quilt
-from driftquilt.quilt.settings import check_settings
 
 __all__ = ["fit_files", "local_paths"]
 
@@ -73,22 +71,21 @@ def fit_files(
     class, which every row needs to have; columns named in `drop` are not learned from. Where
     works run says `classifier.engine`; files have to be seen there.
     """
-    check_settings(classifier.get_params(deep=False))
+    check_parameters(classifier.get_params(deep=False))
     _expect_rows_to_train(classifier)
     paths = local_paths(files)
     names = _names(paths)
-    engine, n_here = classifier._engine(classifier._make_learner())
-    looks = _in_order(find_executor(engine, n_here, effort=0), look, label, paths)
+    looks = _in_order(classifier.choose_executor(effort=0), look, label, paths)
     dropped = {drop} if isinstance(drop, str) else set(drop)
     columns = _Columns(label, _features(looks, label, dropped))
     n_rows = [one.n_rows for one in looks]
     looked_at = 0 if classifier.score_rows else sum(n_rows)  # of samples there are few
-    executor = find_executor(engine, n_here, effort=float(looked_at) * len(columns.features))
-    held = _hold(executor, columns, paths, looks, classifier._sampling())
-    past = _InFiles(executor, n_here, paths[:-1], looks[:-1], label, n_rows)
+    executor = classifier.choose_executor(effort=float(looked_at) * len(columns.features))
+    held = _hold(executor, columns, paths, looks, classifier.sampling)
+    past = _InFiles(executor, classifier.n_threads, paths[:-1], looks[:-1], label, n_rows)
     _expect_one_schema(paths, held)
     # The rows held are not all: more could not be added to them.
-    return classifier._fit(_read(held, columns, names, looks), past).forget_rows()
+    return classifier.fit_rows(_read(held, columns, names, looks), past).forget_rows()
 
 
 class _Columns(NamedTuple):
@@ -205,13 +202,13 @@ class _InFiles:
     """The past segments, all rows of them, for `QuiltClassifier`."""
 
     executor: Executor
-    n_here: int
+    n_threads: int
     paths: Sequence[str]
     looks: Sequence[Look]
     label: str
     n_rows: Sequence[int]
 
-    def place(
+    def attach(
         self,
         quilt: Quilt,
         encoder: Encoder,
@@ -225,14 +222,14 @@ class _InFiles:
         reading = Reading(encoder, self.label, classes, weights)
         scorer = keep_shards(self.executor, reading, self.paths, self.looks)
         # Trainings are here, where the scores come together, and wait for them side by side.
-        here = Threads(self.n_here if isinstance(quilt.learner, MLP) else 1)
+        here = Threads(self.n_threads)
         return replace(quilt, remote_scorer=scorer, executor=here)
 
 
 def _in_order(
     executor: Executor, work: Callable[[S, A], T], shared: S, items: Sequence[A]
 ) -> list[T]:
-    return executor.keep(work, shared, items).ask(_as_it_is, None)
+    return executor.place(work, shared, items).map(_as_it_is, None)
 
 
 def _as_it_is(_: None, value: T) -> T:

@@ -24,7 +24,7 @@ from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.errors import InputError
 from driftquilt.integrations.ray.segment_file import Look, read_rows
-from driftquilt.quilt.executor import Executor, Kept, one_blas_thread
+from driftquilt.quilt.executor import Executor, Placed, one_blas_thread
 
 __all__ = ["Reading", "Scorer", "keep_shards"]
 
@@ -49,12 +49,12 @@ class Reading(NamedTuple):
 class Scorer:
     """Mean head gradients of all past segments, looked at where their shards are kept."""
 
-    kept: Kept
+    placed: Placed
     n_segments: int
 
     def __call__(self, model: Scorable) -> NDArray[np.float64]:
         means: list[list[Mean]] = [[] for _ in range(self.n_segments)]
-        for told in self.kept.ask(_look_at, model):
+        for told in self.placed.map(_look_at, model):
             for segment, mean in told:
                 means[segment].append(mean)
         return np.stack([put_together(of) for of in means])
@@ -70,7 +70,7 @@ def keep_shards(
         executor.n_workers,
     )
     lumps = _lumps(_runs(paths, looks), enough)
-    return Scorer(executor.keep(_load, reading, lumps), len(paths))
+    return Scorer(executor.place(_load, reading, lumps), len(paths))
 
 
 def _enough(n_rows: int, width: int, n_workers: int) -> int:

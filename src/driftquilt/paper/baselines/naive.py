@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from driftquilt.core.segment import History, Segment, join
 from driftquilt.core.training import Epoch, Run, expect_finite, train
 from driftquilt.learners.base import Model
-from driftquilt.quilt.base import Average, Training
 from driftquilt.quilt.executor import one_blas_thread
+from driftquilt.quilt.method import Average, Training
 
 __all__ = ["CurrentSegment", "FullData"]
 

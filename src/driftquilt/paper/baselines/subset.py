@@ -19,8 +19,8 @@ from driftquilt.core.segment import History, Segment, join
 from driftquilt.core.training import Run, Task, expect_finite
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Model
-from driftquilt.quilt.base import Average, Training
 from driftquilt.quilt.executor import one_blas_thread
+from driftquilt.quilt.method import Average, Training
 
 __all__ = ["BUDGETS", "SubsetModel", "SubsetTraining", "TriedBudget"]
 
