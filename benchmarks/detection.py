@@ -40,7 +40,7 @@ from benchmarks.prequential import (
 )
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import load
-from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.events import DriftFound
 from driftquilt.stream.guard import Guard

@@ -43,7 +43,7 @@ from driftquilt.data.row import Row
 from driftquilt.detectors.base import Never
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import load, names
-from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.learning import Learning
 from driftquilt.stream.runner import QuiltStream

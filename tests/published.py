@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.stream import Stream
 
 
 def load_published(name: str) -> Stream:

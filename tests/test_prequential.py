@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import detection, endless, prequential
 from driftquilt.errors import InputError
-from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.paper.datasets.synthetic import hyperplane, sine
 
 ROOT = Path(__file__).parents[1]

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks import bench_select, bench_service, service_limits
-from driftquilt.paper.published import published
 from driftquilt.paper.results import Result
-from driftquilt.paper.tables import TABLES, Table, make_tables, method_table
+from driftquilt.paper.tables import TABLES, Table, make_tables, method_table, published
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.quilt.classifier import QuiltClassifier
 

@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from driftquilt.paper.curves import accuracy_curves
-from driftquilt.paper.figures import lines_svg
+from driftquilt.paper.figures import accuracy_curves, lines_svg
 from driftquilt.paper.outputs import write_report
 from driftquilt.paper.plan import EXPERIMENTS
 from driftquilt.paper.results import Result

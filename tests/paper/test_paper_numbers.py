@@ -7,7 +7,7 @@ import pytest
 
 from driftquilt import QuiltClassifier
 from driftquilt.core.segment import join
-from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.paper.protocol import evaluations
 from tests.published import load_published
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from driftquilt.paper.baselines.naive import CurrentSegment
-from driftquilt.paper.compare import compare
 from driftquilt.paper.datasets.synthetic import sine
-from driftquilt.paper.protocol import Protocol, evaluations
+from driftquilt.paper.protocol import Protocol, compare, evaluations
 
 
 def test_every_row_of_a_segment_is_either_seen_or_asked() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.paper.compare import compare
 from driftquilt.paper.datasets.synthetic import sine
+from driftquilt.paper.protocol import compare
 from driftquilt.quilt.method import Method, Quilt
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page, drifts_of
 from driftquilt.search.shared import Shared

@@ -56,8 +56,8 @@ def demo(
 def _adapt(seed: int) -> tuple[Drift, ...]:
     """Every method on every segment in turn."""
     from driftquilt.paper.baselines.naive import CurrentSegment, FullData  # noqa: PLC0415
-    from driftquilt.paper.compare import compare  # noqa: PLC0415
     from driftquilt.paper.datasets.synthetic import sine  # noqa: PLC0415
+    from driftquilt.paper.protocol import compare  # noqa: PLC0415
     from driftquilt.quilt.method import DEFAULT  # noqa: PLC0415
     from driftquilt.report.page import drifts_of  # noqa: PLC0415
 

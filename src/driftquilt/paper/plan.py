@@ -28,7 +28,7 @@ from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.baselines.sega import SEGA
 from driftquilt.paper.baselines.trees import ARF, HAT
 from driftquilt.paper.datasets import Stream, load, names, read_stream
-from driftquilt.paper.datasets.base import check_count
+from driftquilt.paper.datasets.stream import check_count
 from driftquilt.paper.protocol import Protocol
 from driftquilt.paper.results import Cell
 from driftquilt.quilt.method import DEFAULT, PAPER, Method

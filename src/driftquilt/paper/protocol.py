@@ -1,33 +1,44 @@
-"""Which rows a model sees, and which it is tested on.
+"""Which rows a model sees, which it is tested on, and methods side by side under that protocol.
 
 Every segment in turn is the current one; the segments before it are the history. Of the
 current segment, the first `current_share` of an average segment's rows are labelled, and all
 later rows are the test set.
 
-Features are scaled and encoded (see `encoding`): under "honest" by the rows seen, under "paper"
-by the whole stream, test rows included, which is how the published numbers came about and what
-no live system can do.
+Features are scaled under "honest" by the rows seen, under "paper" by the whole stream, test rows
+included, which is how the published numbers were made and what no live system can do. The streams
+of the paper are complete numbers and are scaled to zero mean and unit variance. A stream of the
+user's own is encoded as `QuiltClassifier` encodes rows. Rows that are not seen leave no trace in
+it: a category that only they have is all zeros, and a column that is empty in the rows seen is
+left out.
 
 Paper: "Model Training".
 
+>>> from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 >>> from driftquilt.paper.datasets.synthetic import sine
 >>> [(len(e.history), len(e.current), len(e.test)) for e in evaluations(sine(3, 500))]
 [(0, 50, 450), (1, 50, 450), (2, 50, 450)]
+>>> methods = {"all": FullData(max_epochs=5), "current": CurrentSegment(max_epochs=5)}
+>>> [(outcome.segment, outcome.method) for outcome in compare(sine(2, 200), methods)]
+[(0, 'all'), (0, 'current'), (1, 'all'), (1, 'current')]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, cut
-from driftquilt.paper.datasets.base import Stream
-from driftquilt.paper.encoding import encode
+from driftquilt.data.encoder import Encoder
+from driftquilt.data.table import Table
+from driftquilt.errors import InputError
+from driftquilt.paper.datasets.stream import Stream
+from driftquilt.quilt.method import Fitted, Method
 
-__all__ = ["Evaluation", "Protocol", "evaluations"]
+__all__ = ["Evaluation", "Outcome", "Protocol", "compare", "encode", "evaluations"]
 
 Protocol = Literal["honest", "paper"]
 
@@ -45,6 +56,28 @@ class Evaluation:
     columns: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """One method on one segment."""
+
+    segment: Hashable
+    method: str
+    accuracy: float
+    model: Fitted = field(repr=False)
+
+
+def compare(
+    stream: Stream, methods: Mapping[str, Method], protocol: Protocol = "honest"
+) -> Iterator[Outcome]:
+    """Every method on every segment of the stream, segment by segment."""
+    for evaluation in evaluations(stream, protocol):
+        for name, method in methods.items():
+            model = method.adapt(evaluation.history, evaluation.current)
+            predicted = model.predict_proba(evaluation.test.X).argmax(axis=1)
+            accuracy = float(np.mean(predicted == evaluation.test.y))
+            yield Outcome(evaluation.test.name, name, accuracy, model)
+
+
 def evaluations(stream: Stream, protocol: Protocol = "honest") -> Iterator[Evaluation]:
     """One evaluation per segment of the stream."""
     sizes = np.bincount(stream.segments)
@@ -58,3 +91,41 @@ def evaluations(stream: Stream, protocol: Protocol = "honest") -> Iterator[Evalu
         history, current = cut(X[:n_seen], y[:n_seen], codes[:n_seen], range(number + 1))
         _, test = cut(X[n_seen:], y[n_seen:], np.zeros(end - n_seen, dtype=np.intp), [number])
         yield Evaluation(history, current, test, columns)
+
+
+def encode(
+    stream: Stream, n_rows: int, *, n_known: int
+) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """The first `n_rows` rows by what the first `n_known` tell, and the names of the columns."""
+    known = stream.features[:n_known]
+    if stream.categories is None:
+        return _scale(stream.features[:n_rows], known), stream.feature_names
+    used = np.flatnonzero(~np.isnan(known).all(axis=0)).tolist()
+    if not used:
+        raise InputError(
+            f"no column of {stream.name} has a value in its first {n_known} rows, which are all "
+            "that is known at that point; drop these rows or fill some in"
+        )
+    encoder = Encoder.fit(_table(stream, used, n_known))
+    return encoder.transform(_table(stream, used, n_rows)), encoder.feature_names_out
+
+
+def _table(stream: Stream, used: Sequence[int], n_rows: int) -> Table:
+    """Some columns of the first rows, with text as text again."""
+    columns, names = list[NDArray[np.float64 | np.object_]](), stream.feature_names
+    for j in used:
+        values, texts = stream.features[:n_rows, j], (stream.categories or {}).get(names[j])
+        if texts is None:
+            columns.append(values)
+            continue
+        lookup = np.array([*texts, None], dtype=object)
+        missing = np.isnan(values)
+        columns.append(lookup[np.where(missing, len(texts), values).astype(np.intp)])
+    return Table(tuple(names[j] for j in used), tuple(columns), named=True)
+
+
+def _scale(rows: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float32]:
+    spread = seen.std(axis=0)
+    spread[spread == 0] = 1.0
+    scaled: NDArray[np.float64] = (rows - seen.mean(axis=0)) / spread
+    return scaled.astype(np.float32)

@@ -23,7 +23,7 @@ from driftquilt.core.training import Time
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.paper.baselines.best_segments import BestSegmentsModel
 from driftquilt.paper.baselines.trees import ARF, HAT, OnlineModel
-from driftquilt.paper.datasets.base import Stream
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.paper.plan import Plan
 from driftquilt.paper.protocol import Evaluation, Protocol, evaluations
 from driftquilt.paper.results import Cell, Result, ResultFile

@@ -1,26 +1,46 @@
-"""The values of the paper's tables, ours beside theirs; nothing is drawn here.
+"""The paper's tables, our numbers beside theirs: values first, then Markdown, CSV and HTML.
 
 A value is a mean over seeds, then over segments; its spread is the standard deviation over
-seeds, averaged over segments. That is how the paper's figures came about.
+seeds, averaged over segments, as in the paper. In text a cell reads
+"**.888** ±.004 (.888, +.000)": ours, its spread, the paper's number and the difference; the best
+of ours in a column is bold.
+
+>>> published("accuracy_f1_runtime", "sea", "quilt", "accuracy")
+0.888
 """
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 
 from driftquilt.paper.plan import EXPERIMENTS, METHODS
-from driftquilt.paper.published import published
 from driftquilt.paper.results import Result
 
-__all__ = ["Table", "Value", "make_tables", "precision_recall", "summarise"]
+__all__ = [
+    "Table",
+    "Value",
+    "make_tables",
+    "precision_recall",
+    "published",
+    "summarise",
+    "to_csv",
+    "to_html",
+    "to_markdown",
+]
 
 Better = Literal["higher", "lower"]
+
+_HTML = ("<b>{}</b>", "<br><small>{}</small>")  # the best; the paper's figure, difference
 
 
 @dataclass(frozen=True)
@@ -219,3 +239,91 @@ def _datasets(results: Iterable[Result], experiment: str) -> list[str]:
     spec = EXPERIMENTS[experiment]
     listed = [d for d in spec.datasets if d in found]
     return listed + [d for d in found if d not in spec.datasets and spec.covers(d)]
+
+
+def published(table: str, dataset: str, method: str, metric: str) -> float | None:
+    """Return a mean as the paper prints it, None where it has no such number."""
+    return _numbers().get((table, dataset, method, metric))
+
+
+@cache
+def _numbers() -> dict[tuple[str, str, str, str], float]:
+    text = files("driftquilt.paper").joinpath("published.csv").read_text()
+    return {
+        (row["table"], row["dataset"], row["method"], row["metric"]): float(row["mean"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
+def to_markdown(table: Table) -> str:
+    """Return a GitHub table under its title."""
+    lines = [
+        f"### {_plain(table.title)}",
+        "",
+        f"| | {' | '.join(map(_plain, table.columns))} |",
+        f"| --- |{' ---: |' * len(table.columns)}",
+    ]
+    for row in table.rows:
+        cells = [_cell(table, row, column, "**{}**", " ({})") for column in table.columns]
+        lines.append(f"| {_plain(row)} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def to_html(table: Table) -> str:
+    """Return the same as an HTML table."""
+    head = "".join(f"<th scope='col'>{html.escape(column)}</th>" for column in table.columns)
+    body = "".join(
+        f"<tr><th scope='row'>{html.escape(row)}</th>"
+        + "".join(f"<td>{_cell(table, row, c, *_HTML)}</td>" for c in table.columns)
+        + "</tr>"
+        for row in table.rows
+    )
+    return (
+        f"<table><caption>{html.escape(table.title)}</caption>"
+        f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def to_csv(tables: Sequence[Table]) -> str:
+    """Return all tables, one line per cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["table", "row", "column", "ours", "spread", "paper", "difference"])
+    for table in tables:
+        for (row, column), value in table.cells.items():
+            numbers = [value.ours, value.spread, value.paper, value.difference]
+            writer.writerow([table.name, row, column, *map(_number, numbers)])
+    return out.getvalue()
+
+
+def _plain(name: str) -> str:
+    """Escape a name, so that it stays in its cell."""
+    return " ".join(html.escape(name, quote=False).replace("|", "\\|").split())
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _cell(table: Table, row: str, column: str, bold: str, beside: str) -> str:
+    value = table.cells.get((row, column))
+    if value is None:
+        return ""
+    text = _short(value.ours, table.digits)
+    if round(value.ours, table.digits) == table.best(column):
+        text = bold.format(text)
+    if value.spread is not None:
+        text += f" ±{_short(value.spread, table.digits)}"
+    return text + (beside.format(_paper(value, table.digits)) if value.paper is not None else "")
+
+
+def _paper(value: Value, digits: int) -> str:
+    difference = round(value.difference or 0.0, digits)
+    sign = "-" if difference < 0 else "+"
+    return f"{_short(value.paper or 0.0, digits)}, {sign}{_short(abs(difference), digits)}"
+
+
+def _short(value: float, digits: int) -> str:
+    """Return the value without the zero before the point, as the paper prints it."""
+    text = f"{value:.{digits}f}"
+    return text[1:] if digits >= 3 and text.startswith("0.") else text  # noqa: PLR2004

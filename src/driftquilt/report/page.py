@@ -22,7 +22,7 @@ from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
 from driftquilt.quilt.method import QuiltModel, TriedBound
 
 if TYPE_CHECKING:
-    from driftquilt.paper.compare import Outcome
+    from driftquilt.paper.protocol import Outcome
 
 __all__ = ["AccuracyLines", "ColumnNote", "Drift", "Page", "drifts_of", "mean_accuracies"]
 

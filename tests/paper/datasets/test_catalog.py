@@ -11,8 +11,8 @@ import pytest
 import driftquilt.paper.datasets
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import describe, load, names
-from driftquilt.paper.datasets.base import Stream, shuffle_inside
 from driftquilt.paper.datasets.catalog import Description
+from driftquilt.paper.datasets.stream import Stream, shuffle_inside
 from tests.published import load_published
 
 SHAPES = {

@@ -13,8 +13,8 @@ import pytest
 
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import load
-from driftquilt.paper.datasets.base import Stream
 from driftquilt.paper.datasets.real import REAL, SOURCE, cache_folder, find_file, load_real
+from driftquilt.paper.datasets.stream import Stream
 from tests.paper.datasets.conftest import Answer, Server, Toy, npy
 from tests.processes import free_port
 from tests.published import load_published

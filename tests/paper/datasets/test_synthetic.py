@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from driftquilt.errors import InputError
-from driftquilt.paper.datasets.base import Stream, shuffle_inside
+from driftquilt.paper.datasets.stream import Stream, shuffle_inside
 from driftquilt.paper.datasets.synthetic import hyperplane, random_rbf, sea, sine
 from tests.published import load_published
 
@@ -99,7 +99,7 @@ def test_sea_labels_are_flipped_at_nine_percent() -> None:
 
 
 def test_the_normal_draws_of_random_rbf_are_numpys_but_for_the_last_bit() -> None:
-    from driftquilt.paper.datasets.random_rbf import _normals  # noqa: PLC0415
+    from driftquilt.paper.datasets.synthetic import _normals  # noqa: PLC0415
 
     ours, theirs = np.random.RandomState(7), np.random.RandomState(7)
     draws = _normals(ours)

@@ -14,8 +14,8 @@ from typing import Literal
 
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import synthetic
-from driftquilt.paper.datasets.base import Stream, check_count, restore_order
 from driftquilt.paper.datasets.real import REAL, SOURCE, find_file, load_real, read_file
+from driftquilt.paper.datasets.stream import Stream, check_count, restore_order
 from driftquilt.text import suggest
 
 __all__ = ["Description", "describe", "load", "names"]

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from pyarrow import compute as pc
 
 from driftquilt.errors import InputError
-from driftquilt.paper.datasets.base import Stream
 from driftquilt.paper.datasets.columns import read_features
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.paper.datasets.tables import read_table, require_columns
 
 __all__ = ["read_stream"]

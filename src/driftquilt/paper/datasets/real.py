@@ -20,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
-from driftquilt.paper.datasets.base import Stream
 from driftquilt.paper.datasets.fetch import fetch
+from driftquilt.paper.datasets.stream import Stream
 from driftquilt.paper.datasets.tables import (
     read_numbers,
     read_table,
     require_columns,
     write_parquet,
 )
-from driftquilt.paper.datasets.usenet_words import USENET1, USENET2
 
 __all__ = ["REAL", "SOURCE", "RealStream", "cache_folder", "find_file", "load_real", "read_file"]
 
@@ -37,6 +36,29 @@ SOURCE = (
     "https://raw.githubusercontent.com/minsu716-kim/Quilt/"
     "0702555670a5593a58262d17f9a68a30ffa64304/dataset"
 )
+
+# The words whose presence the features of Usenet1 and Usenet2 tell, in column order.
+_USENET1 = """
+intellect surrender skepticism shameful n3jxp dsl chastity cadre pitt geb treatment ames gordon
+modified area disease patient math missions patients banks physicians brain arc others archive
+drugs related she sorry faq cancer her yankee galileo coverage astronomical perfect planetary
+astronomy hospital astro va pc mathematics spdcc occurred proposed fly exploration treat box
+shafer dyer langley digital rec co space princeton therapies hiv including satellite ice horse 04
+virginia risk experts purely gps going richard station any degrees add scale francisco dan steroid
+infected date baseball replace espn martian falls bnr atlantic gets uclink saved alcohol aids
+length ground s
+"""
+
+_USENET2 = """
+intellect surrender skepticism shameful n3jxp dsl chastity cadre patient geb gordon banks players
+experts league his hiv pitt cancer game aids declined camelot wish ago nl last spot oral 1993apr20
+22 young physicians bob teams certainly played ames rockets orin kingoz year 39 bradley come
+various position point patients player noring better 2 complex beginning virtually therapies
+steinn steinly sigurdsson ross symptoms braves normal taken eng wrench thiokol sex rborden
+outbreaks mda girlfriend broke adelaide friend dying msg risk daily hit modified aaa baseball cuts
+season 1993apr19 scott houston roth concept spencer fiction davis cleveland wesleyan steroid
+startled spinoffs
+"""
 
 
 @dataclass(frozen=True)
@@ -134,7 +156,7 @@ REAL = {
             "Usenet1",
             n_segments=5,
             segment_size=300,
-            feature_names=USENET1,
+            feature_names=tuple(_USENET1.split()),
             class_names=_INTEREST,
             citation=_USENET,
             sha256="baa6bc21c41eaa822a92ed1e10602c7f19784b2a068e03c7f00824574857d9e1",
@@ -146,7 +168,7 @@ REAL = {
             "Usenet2",
             n_segments=5,
             segment_size=300,
-            feature_names=USENET2,
+            feature_names=tuple(_USENET2.split()),
             class_names=_INTEREST,
             citation=_USENET,
             sha256="33f666498a4a26c85dd13cf3be8008f9b3c36d7f59cc67580669bb5061f1acc2",

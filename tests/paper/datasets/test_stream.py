@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.errors import InputError
-from driftquilt.paper.datasets.base import Stream, restore_order, shuffle_inside
+from driftquilt.paper.datasets.stream import Stream, restore_order, shuffle_inside
 
 
 def stream_of(sizes: list[int]) -> Stream:

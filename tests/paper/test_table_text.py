@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from driftquilt.paper.tables import Table, Value
-from driftquilt.paper.tables_text import to_csv, to_html, to_markdown
+from driftquilt.paper.tables import Table, Value, to_csv, to_html, to_markdown
 
 TABLE = Table(
     "accuracy",
