@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from driftquilt.store.disk import DiskStore
+from driftquilt.store import DiskStore, PendingHead, PendingRequest
 from driftquilt.store.manifest import FORMAT
 
 ASSETS = Path(__file__).parent / "assets"
@@ -47,3 +47,13 @@ def test_a_store_of_format_1_goes_on(path: Path) -> None:
     with DiskStore(path) as store:
         assert store.read(4)["x"].to_pylist() == [3.5, 4.5, None, 1.0]
         assert store.state["position"] == 8
+
+
+def test_pending_rows_of_format_2_are_read(tmp_path: Path) -> None:
+    shutil.copytree(ASSETS / "v2", tmp_path / "store")
+    first = 1 << 60
+    with DiskStore(tmp_path / "store") as store:
+        assert store.pending() == [PendingHead(1, 1, 10, "order 7"), PendingHead(first, 3, 13, None)]
+        assert store.read_pending(1) == PendingRequest(1, 1, 0.0, "row", "order 7", b'{"x": 0.5}')
+        assert [number in store.labelled for number in range(first, first + 3)] == [0, 1, 0]
+        assert (store.n_appended, store.state["position"]) == (8, 8)

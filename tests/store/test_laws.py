@@ -42,7 +42,8 @@ def snapshot(store: Store) -> tuple[Any, ...]:
     """All that can be seen of a store."""
     tables = [store.read(segment.number).to_pylist() for segment in store.segments]
     open_rows = store.open_rows().to_pylist()
-    return store.n_appended, store.segments, store.models, store.state, tables, open_rows
+    rest = store.state, tables, open_rows, store.pending()
+    return store.n_appended, store.segments, store.models, *rest
 
 
 def test_every_store_there_is_obeys_them() -> None:
@@ -66,7 +67,7 @@ def test_rows_come_back_in_order_and_are_counted(store: Store) -> None:
 
 
 def test_a_new_store_is_empty(store: Store) -> None:
-    assert snapshot(store) == (0, (), (), {}, [], [])
+    assert snapshot(store) == (0, (), (), {}, [], [], [])
     assert store.n_open == store.n_durable == 0
 
 

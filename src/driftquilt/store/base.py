@@ -1,14 +1,16 @@
 """A store keeps the rows of an endless stream, and loses none that it has acknowledged.
 
 Rows arrive in batches and form the open segment. `seal` makes a segment of them that never
-changes again. Beside the rows a store keeps models, as bytes, and a small JSON state; all of
-it moves together:
+changes again. Beside the rows a store keeps models, as bytes, a small JSON state, and pending
+rows, which wait for their label (`store.pending`); all of it moves together:
 
-    append(batch, state)  rows and state become durable in one step, or neither does
-    seal(name, state)     the open rows become a segment and the state moves, or neither
-    put_model(..., state) the same for a model
+    append(batch, state, pending)  rows, state and pending rows change in one step, or none does
+    write_state(state, pending)    the same without rows
+    seal(name, state)              the open rows become a segment and the state moves, or neither
+    put_model(..., state)          the same for a model
 
-So a position in a source, kept in the state, always belongs to exactly the rows that are there.
+So a position in a source, kept in the state, always belongs to exactly the rows that are there;
+and a row whose label has come is either pending or learned, never both and never neither.
 
 Promises of every store:
 
@@ -16,6 +18,9 @@ Promises of every store:
 - A caller's mistake is an `InputError` and leaves the store as it was; trouble with the disk is
   a `StoreError`. Damaged data is an error, never a value.
 - Numbers of segments and models are never given twice, even after `drop`.
+- A pending request comes back with the bytes it had until it is released. A label that was
+  stored is remembered for millions of rows after that, so that one that comes twice is noticed.
+- What was given first is durable first: nothing survives a crash without all that came before.
 - Every method may be called from any thread.
 
 A store knows nothing of models, detectors or learning.
@@ -35,6 +40,12 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 import pyarrow as pa
 
 from driftquilt.errors import InputError
+from driftquilt.store.pending import (
+    LabelledRows,
+    PendingChange,
+    PendingHead,
+    PendingRequest,
+)
 
 __all__ = [
     "SealedSegment",
@@ -112,7 +123,16 @@ class Store(Protocol):
     def state(self) -> dict[str, Any]:
         """A copy of the state, with everything that was given so far."""
 
-    def append(self, batch: pa.RecordBatch, state: State | None = None) -> int:
+    @property
+    def labelled(self) -> LabelledRows:
+        """Which pending rows have had their label; it changes with the store, and is not a copy."""
+
+    def append(
+        self,
+        batch: pa.RecordBatch,
+        state: State | None = None,
+        pending: PendingChange | None = None,
+    ) -> int:
         """Take rows into the open segment; returns `n_appended`.
 
         Columns may appear, vanish, and go from integers to floats. One that goes from numbers
@@ -145,8 +165,20 @@ class Store(Protocol):
     def drop_model(self, number: int) -> None:
         """Forget a model for good."""
 
-    def write_state(self, state: State) -> None:
-        """Replace some keys of the state, durably."""
+    def write_state(self, state: State, pending: PendingChange | None = None) -> None:
+        """Replace some keys of the state, and change what is pending, durably."""
+
+    def hold(self, pending: PendingChange) -> None:
+        """Change what is pending; durable as rows that are appended are, at the latest by `flush`.
+
+        A request whose number is there already takes its place.
+        """
+
+    def pending(self) -> list[PendingHead]:
+        """The pending requests, in order of their numbers."""
+
+    def read_pending(self, number: int) -> PendingRequest | None:
+        """The pending request that has this row; None if there is none."""
 
     def close(self, *, discard: bool = False) -> None:
         """Make everything durable and let go; closing twice is fine.

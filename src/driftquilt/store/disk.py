@@ -61,6 +61,7 @@ from driftquilt.store.folder import (
 from driftquilt.store.intake import Intake
 from driftquilt.store.journal import Journal, Pace
 from driftquilt.store.manifest import Manifest
+from driftquilt.store.pending import LabelledRows, PendingChange, PendingHead, PendingRequest
 from driftquilt.store.sealed import read_model_file, read_segment_file
 
 __all__ = ["DiskStore"]
@@ -129,11 +130,20 @@ class DiskStore:
         with self._working("reading the state"):
             return {key: json.loads(text) for key, text in self._kept.state.items()}
 
-    def append(self, batch: pa.RecordBatch, state: State | None = None) -> int:
+    @property
+    def labelled(self) -> LabelledRows:
+        return self._kept.labelled
+
+    def append(
+        self,
+        batch: pa.RecordBatch,
+        state: State | None = None,
+        pending: PendingChange | None = None,
+    ) -> int:
         texts = state_to_json(state)
         with self._working("appending"):
             pieces, layout = self._intake.take(batch, self.n_appended)
-            self._journal.add(pieces, layout, texts)
+            self._journal.add(pieces, layout, texts, pending)
             return self.n_appended
 
     def flush(self) -> int:
@@ -213,11 +223,26 @@ class DiskStore:
             del self._kept.models[number]
             self._disk.remove(model_path(self.path, number))
 
-    def write_state(self, state: State) -> None:
+    def write_state(self, state: State, pending: PendingChange | None = None) -> None:
         texts = state_to_json(state)
         with self._working("writing the state"):
-            self._journal.add([], None, texts)
+            self._journal.add(texts=texts, pending=pending, now=True)
+
+    def hold(self, pending: PendingChange) -> None:
+        with self._working("keeping pending rows"):
+            self._journal.add(pending=pending)
+
+    def pending(self) -> list[PendingHead]:
+        with self._working("listing pending rows"):
             self._journal.commit()
+            with reading(self.path / MANIFEST):
+                return list(self._manifest.pending())
+
+    def read_pending(self, number: int) -> PendingRequest | None:
+        with self._working("reading pending rows"):
+            self._journal.commit()
+            with reading(self.path / MANIFEST):
+                return self._manifest.read_pending(number)
 
     def close(self, *, discard: bool = False) -> None:
         """Commit what waits, or discard it, and let the folder go, even if the commit fails."""

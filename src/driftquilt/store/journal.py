@@ -36,6 +36,7 @@ from driftquilt.errors import InputError, StoreError
 from driftquilt.store.batches import Layout, Piece
 from driftquilt.store.files import trouble
 from driftquilt.store.manifest import Contents, Manifest
+from driftquilt.store.pending import LabelledRows, PendingChange
 
 __all__ = ["Journal", "Pace"]
 
@@ -73,20 +74,22 @@ class _Group:
     pieces: list[Piece] = field(default_factory=list)
     layouts: list[Layout] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    pending: PendingChange = field(default_factory=PendingChange)
 
     def __bool__(self) -> bool:
-        return bool(self.pieces or self.layouts or self.texts)
+        return bool(self.pieces or self.layouts or self.texts or self.pending)
 
     @property
     def is_one_piece(self) -> bool:
-        return len(self.pieces) == 1 and not self.layouts and not self.texts
+        return len(self.pieces) == 1 and not (self.layouts or self.texts or self.pending)
 
-    def write(self, manifest: Manifest) -> None:
+    def write(self, manifest: Manifest, labelled: LabelledRows) -> None:
         for layout in self.layouts:
             manifest.add_layout(layout)
         for piece in self.pieces:
             manifest.add_piece(piece)
         manifest.set_state(self.texts)
+        manifest.change_pending(self.pending, labelled)
 
 
 class Journal:
@@ -107,15 +110,26 @@ class Journal:
         self._failure: StoreError | None = None
         self._is_told = False
 
-    def add(self, pieces: Sequence[Piece], layout: Layout | None, texts: Mapping[str, str]) -> None:
-        """Take rows and state; durable at once, or when the group is."""
+    def add(
+        self,
+        pieces: Sequence[Piece] = (),
+        layout: Layout | None = None,
+        texts: Mapping[str, str] | None = None,
+        pending: PendingChange | None = None,
+        *,
+        now: bool = False,
+    ) -> None:
+        """Take rows, state and pending rows; durable `now`, or when the group is."""
         self._group.pieces += pieces
         self._group.layouts += [layout] if layout else []
-        self._group.texts |= texts
-        self.kept.state |= texts
+        if texts:
+            self._group.texts |= texts
+            self.kept.state |= texts
+        if pending:
+            self._group.pending.add(pending)
         self.kept.n_appended = pieces[-1].last if pieces else self.kept.n_appended
-        n_waiting = self.kept.n_appended - self.n_durable
-        if n_waiting >= self._pace.commit_rows or not n_waiting:
+        n_waiting = self.kept.n_appended - self.n_durable + len(self._group.pending.held)
+        if now or n_waiting >= self._pace.commit_rows or not n_waiting:
             self.commit()
         elif self._timer is None and self._pace.commit_delay < math.inf:
             self._timer = threading.Timer(self._pace.commit_delay, self._commit_late, [self._group])
@@ -136,7 +150,7 @@ class Journal:
         group = self._take_group()
         try:
             with self._manifest.transaction():
-                group.write(self._manifest)
+                group.write(self._manifest, self.kept.labelled)
                 yield
                 self._manifest.set_state(texts)
         except Exception as error:

@@ -5,7 +5,11 @@
     segments  (number, name, n_rows, n_bytes, used, sha256); `used` is of old, and 0 now
     models    (number, n_bytes, record, sha256)
     state     (key, value), JSON by key
+    pending   requests that wait for labels: (number, n_rows, came, kind, key, crc, content)
+    labelled  (page, bits): which of their rows have had one, `store.pending`
     counters  n_sealed (rows), n_segments, n_models: ever made, so that no number is used twice
+
+Format 1 had no `pending` and `labelled`; it becomes format 2 when it is opened.
 
 Every row has a CRC-32 of its values, because SQLite does not notice a bit that flips.
 
@@ -41,12 +45,18 @@ from driftquilt.store.base import SealedSegment, StoredModel, name_to_json, reco
 from driftquilt.store.batches import Layout, Piece
 from driftquilt.store.files import Connection
 from driftquilt.store.folder import APPLICATION, not_ours
+from driftquilt.store.pending import LabelledRows, PendingChange, PendingHead, PendingRequest
 
 __all__ = ["FORMAT", "Contents", "Manifest"]
 
 #: Raised when an older driftquilt can no longer read what this one writes.
-FORMAT = 1
+FORMAT = 2
 
+_PENDING_TABLES = """
+CREATE TABLE pending (number INTEGER PRIMARY KEY, n_rows INTEGER NOT NULL, came REAL NOT NULL,
+    kind TEXT NOT NULL, key TEXT NOT NULL, crc INTEGER NOT NULL, content BLOB NOT NULL);
+CREATE TABLE labelled (page INTEGER PRIMARY KEY, bits BLOB NOT NULL, crc INTEGER NOT NULL)
+"""
 _TABLES = """
 CREATE TABLE batches (last INTEGER PRIMARY KEY, layout INTEGER NOT NULL, packed INTEGER NOT NULL,
     crc INTEGER NOT NULL, data BLOB NOT NULL);
@@ -74,6 +84,7 @@ class Contents:
     n_sealed: int = 0
     n_segments: int = 0
     n_models: int = 0
+    labelled: LabelledRows = field(default_factory=lambda: LabelledRows({}))
 
 
 class Manifest:
@@ -131,6 +142,42 @@ class Manifest:
     def drop_model(self, number: int) -> None:
         self._connection.execute("DELETE FROM models WHERE number = ?", (number,))
 
+    def change_pending(self, change: PendingChange, labelled: LabelledRows) -> None:
+        """Write a change of pending rows; `labelled` is brought up to date with it."""
+        for number, n_rows, came, kind, key, content in change.held:
+            text = "null" if key is None else json.dumps(key)
+            crc = _crc_pending(number, n_rows, came, kind, text, content)
+            self._connection.execute(
+                "REPLACE INTO pending VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (number, n_rows, came, kind, text, crc, content),
+            )
+        changed, gone = labelled.mark(change.labelled)
+        for page in changed:
+            self._put("labelled", page, bytes(labelled.pages[page]))
+        for page in gone:
+            self._connection.execute("DELETE FROM labelled WHERE page = ?", (page,))
+        for number in change.released:
+            self._connection.execute("DELETE FROM pending WHERE number = ?", (number,))
+
+    def pending(self) -> Iterator[PendingHead]:
+        """The pending requests without their content, in order."""
+        for number, n_rows, n_bytes, key in self._connection.execute(
+            "SELECT number, n_rows, length(content), key FROM pending ORDER BY number"
+        ):
+            yield PendingHead(number, n_rows, n_bytes, json.loads(key))
+
+    def read_pending(self, number: int) -> PendingRequest | None:
+        """The request that has this row; `ValueError` if it is damaged."""
+        for *values, crc, content in self._connection.execute(
+            "SELECT * FROM pending WHERE number <= ? ORDER BY number DESC LIMIT 1", (number,)
+        ):
+            if _crc_pending(*values, content) != crc:
+                raise ValueError(f"the pending rows from {values[0]} on fail their checksum")
+            first, n_rows, came, kind, key = values
+            if number < first + n_rows:
+                return PendingRequest(first, n_rows, came, kind, json.loads(key), content)
+        return None
+
     def pieces(self) -> Iterator[Piece]:
         """The open rows, oldest first."""
         for row in self._connection.execute("SELECT * FROM batches ORDER BY last"):
@@ -151,6 +198,7 @@ class Manifest:
             dict(self._get("state")),
             {n: Layout(n, schema) for n, schema in layouts},
             n_appended=counters["n_sealed"] if last is None else last,
+            labelled=LabelledRows(dict(self._get("labelled"))),
             **counters,
         )
 
@@ -186,15 +234,31 @@ class Manifest:
         ((answer,),) = self._connection.execute("PRAGMA quick_check(1)")
         if answer != "ok":
             raise sqlite3.DatabaseError(f"database disk image is malformed: {answer}")
+        if application and found < FORMAT:
+            self._upgrade()
 
     def _create(self) -> None:
         with self.transaction():
-            for statement in _TABLES.split(";"):
+            for statement in (_TABLES + ";" + _PENDING_TABLES).split(";"):
                 self._connection.execute(statement)
             for name in _COUNTERS:
                 self._put("counters", name, 0)
             self._connection.execute(f"PRAGMA user_version={FORMAT}")
             self._connection.execute(f"PRAGMA application_id={APPLICATION}")
+
+
+    def _upgrade(self) -> None:
+        """Make a store of format 1 one of this format."""
+        with self.transaction():
+            for statement in _PENDING_TABLES.split(";"):
+                self._connection.execute(statement)
+            self._connection.execute(f"PRAGMA user_version={FORMAT}")
+
+
+def _crc_pending(
+    number: int, n_rows: int, came: float, kind: str, key: str, content: bytes
+) -> int:
+    return zlib.crc32(content, zlib.crc32(f"{number} {n_rows} {came} {kind} {key}".encode()))
 
 
 def _crc(values: Iterable[Any]) -> int:

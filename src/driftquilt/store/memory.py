@@ -39,6 +39,7 @@ from driftquilt.store.base import (
 )
 from driftquilt.store.batches import Piece
 from driftquilt.store.intake import Intake
+from driftquilt.store.pending import LabelledRows, PendingChange, PendingHead, PendingRequest
 
 __all__ = ["MemoryStore"]
 
@@ -55,6 +56,8 @@ class MemoryStore:
         self._models: dict[int, StoredModel] = {}
         self._tensors: dict[int, bytes] = {}
         self._state: dict[str, str] = {}
+        self._pending: dict[int, PendingRequest] = {}
+        self._labelled = LabelledRows({})
         self._n_segments = self._n_models = 0  # ever made
         self._n_appended = self._n_sealed = 0
         self._closed = False
@@ -90,10 +93,20 @@ class MemoryStore:
         with self._open():
             return {key: json.loads(text) for key, text in self._state.items()}
 
-    def append(self, batch: pa.RecordBatch, state: State | None = None) -> int:
+    @property
+    def labelled(self) -> LabelledRows:
+        return self._labelled
+
+    def append(
+        self,
+        batch: pa.RecordBatch,
+        state: State | None = None,
+        pending: PendingChange | None = None,
+    ) -> int:
         texts = state_to_json(state)
         with self._open():
             pieces, _ = self._intake.take(batch, self._n_appended)
+            self.hold(pending or PendingChange())
             self._pieces += pieces
             self._n_appended += batch.num_rows
             self._state.update(texts)
@@ -153,10 +166,34 @@ class MemoryStore:
             find(self._models, number, "model")
             del self._models[number], self._tensors[number]
 
-    def write_state(self, state: State) -> None:
+    def write_state(self, state: State, pending: PendingChange | None = None) -> None:
         texts = state_to_json(state)
         with self._open():
             self._state.update(texts)
+            self.hold(pending or PendingChange())
+
+    def hold(self, pending: PendingChange) -> None:
+        with self._open():
+            for request in pending.held:
+                self._pending[request.number] = request
+            self._labelled.mark(pending.labelled)
+            for number in pending.released:
+                self._pending.pop(number, None)
+
+    def pending(self) -> list[PendingHead]:
+        with self._open():
+            return [
+                PendingHead(number, request.n_rows, len(request.content), request.key)
+                for number, request in sorted(self._pending.items())
+            ]
+
+    def read_pending(self, number: int) -> PendingRequest | None:
+        with self._open():
+            # From the newest on: most labels are for recent rows.
+            for first in reversed(self._pending):
+                if first <= number < first + self._pending[first].n_rows:
+                    return self._pending[first]
+            return None
 
     def close(self, *, discard: bool = False) -> None:  # noqa: ARG002 - all is lost in any case
         self._closed = True
