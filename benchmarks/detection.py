@@ -42,9 +42,9 @@ from driftquilt.errors import InputError
 from driftquilt.paper.datasets import load
 from driftquilt.paper.datasets.stream import Stream
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound
 from driftquilt.stream.guard import Guard
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["DATASETS", "DETECTORS", "Judged", "judge", "main", "measure", "run", "to_markdown"]
 

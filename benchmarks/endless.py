@@ -34,7 +34,7 @@ from rich.progress import track
 from driftquilt.errors import DriftquiltError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.disk import DiskStore
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 
 __all__ = ["Watch", "anonymous_bytes", "main", "make_batch", "measure"]
 

@@ -45,8 +45,8 @@ from driftquilt.errors import InputError
 from driftquilt.paper.datasets import load, names
 from driftquilt.paper.datasets.stream import Stream
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.learning import Learning
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = [
     "MODELS",

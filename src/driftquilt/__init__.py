@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from driftquilt.integrations.river import RiverQuilt
     from driftquilt.learners.torch_module import TorchLearner
     from driftquilt.quilt.classifier import QuiltClassifier
-    from driftquilt.stream.runner import QuiltStream
+    from driftquilt.stream import QuiltStream
 
 __all__ = [
     "AsyncClient",
@@ -53,7 +53,7 @@ _LAZY = {
     "AsyncClient": "driftquilt.client.asynchronous",
     "Client": "driftquilt.client.synchronous",
     "QuiltClassifier": "driftquilt.quilt.classifier",
-    "QuiltStream": "driftquilt.stream.runner",
+    "QuiltStream": "driftquilt.stream",
     "RiverQuilt": "driftquilt.integrations.river",
     "TorchLearner": "driftquilt.learners.torch_module",
 }

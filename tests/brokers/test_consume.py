@@ -16,7 +16,7 @@ from driftquilt.brokers.broker import Message, Note, Source
 from driftquilt.brokers.connect import open_source
 from driftquilt.brokers.consume import Refused, Tally, consume
 from driftquilt.errors import InputError, NoteTooLargeError, SourceError
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 from tests.brokers.brokers import RedisBroker, running
 from tests.stream.streams import as_stored, hasty, rows, start, stored_rows
 

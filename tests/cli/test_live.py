@@ -6,7 +6,7 @@ from pathlib import Path
 
 from driftquilt.cli.live import Pace, tell_plainly
 from driftquilt.decision.replay import Replay
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 from tests.decision.tables import sine_table
 from tests.stream.streams import start
 

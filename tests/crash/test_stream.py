@@ -10,8 +10,8 @@ import pytest
 
 from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
-from driftquilt.stream.past import first_row
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
+from driftquilt.stream.history import first_row
 from tests.crash.killing import Workers, report
 from tests.stream.streams import TURN, as_stored, hasty, learn, left_in, rows, start, stored_rows
 

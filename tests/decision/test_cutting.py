@@ -17,8 +17,8 @@ from driftquilt.decision import columns, cutting
 from driftquilt.decision.cutting import by_column, by_detector, by_time, sort_by_time
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound
-from driftquilt.stream.runner import QuiltStream
 from tests.decision.tables import shop_table, sine_table, tiny
 
 DAY = datetime(2024, 3, 5, 10, 30)

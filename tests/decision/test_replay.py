@@ -13,8 +13,8 @@ from driftquilt.decision.baselines import METHODS, baselines
 from driftquilt.decision.replay import COUNT, EVENTS, Progress, Replay
 from driftquilt.decision.replayed import TrainedAt, read_replay
 from driftquilt.errors import InputError
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted
-from driftquilt.stream.runner import QuiltStream
 from tests.decision.tables import shop_table, sine_table
 from tests.stream.streams import start
 

@@ -53,7 +53,10 @@ def test_pending_rows_of_format_2_are_read(tmp_path: Path) -> None:
     shutil.copytree(ASSETS / "v2", tmp_path / "store")
     first = 1 << 60
     with DiskStore(tmp_path / "store") as store:
-        assert store.pending() == [PendingHead(1, 1, 10, "order 7"), PendingHead(first, 3, 13, None)]
+        assert store.pending() == [
+            PendingHead(1, 1, 10, "order 7"),
+            PendingHead(first, 3, 13, None),
+        ]
         assert store.read_pending(1) == PendingRequest(1, 1, 0.0, "row", "order 7", b'{"x": 0.5}')
         assert [number in store.labelled for number in range(first, first + 3)] == [0, 1, 0]
         assert (store.n_appended, store.state["position"]) == (8, 8)

@@ -168,9 +168,7 @@ def test_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -> None:
     database.execute(f"PRAGMA user_version={FORMAT + 1}")
     database.close()
     before = contents(tmp_path)
-    with pytest.raises(
-        StoreError, match="install a newer driftquilt"
-    ):
+    with pytest.raises(StoreError, match="install a newer driftquilt"):
         DiskStore(tmp_path / "store")
     assert contents(tmp_path) == before
 

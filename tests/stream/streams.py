@@ -14,10 +14,10 @@ from typing import Any
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.checkpoint import read_checkpoint, versions
 from driftquilt.stream.guard import Guard
-from driftquilt.stream.past import first_row
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream.history import first_row
 from tests.crash.disk import UnsyncedDisk
 
 TURN = 150

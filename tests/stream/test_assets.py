@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import ColumnVanished, DriftFound, ModelPromoted, SegmentSealed
-from driftquilt.stream.runner import QuiltStream
 from driftquilt.stream.setup import FORMAT
 from tests.stream.assets.make_v1 import DRIFTS, N_ROWS
 from tests.stream.streams import as_stored, hasty, learn, rows, stored_rows

@@ -15,8 +15,8 @@ from driftquilt.errors import StoreError
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.files import NewFile
 from driftquilt.store.memory import MemoryStore
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.guard import LET_ALL_THROUGH
-from driftquilt.stream.runner import QuiltStream
 from tests.crash.disk import SimulatedDisk, SimulatedFiles, UnsyncedDisk
 from tests.stream.streams import LabelledRow, hasty, learn, left_in, rows, start
 
@@ -43,7 +43,7 @@ def learn_batch(stream: QuiltStream, batch: list[LabelledRow]) -> None:
 @cache
 def undisturbed() -> dict[str, Any]:
     stream = learn(start(MemoryStore(), **SETTINGS), ROWS)
-    stream._engine.checkpoint(stream._waiting.to_json())
+    stream._engine.checkpoint()
     found = left_in(stream.store)
     kinds = [event["event"] for event in found["record"]["events"]]
     assert kinds.count("SegmentSealed") == 2
@@ -83,7 +83,7 @@ def go_on(folder: Path, n_said: int) -> dict[str, Any]:
         begun = bool(store.state)
         stream = QuiltStream.open(store, wait=True) if begun else start(store, **SETTINGS)
         learn(stream, ROWS[stream.n_rows :])
-        stream._engine.checkpoint(stream._waiting.to_json())
+        stream._engine.checkpoint()
         return left_in(store)
 
 

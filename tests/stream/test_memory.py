@@ -13,7 +13,7 @@ WORK = """
 import os, sys
 from pathlib import Path
 from random import Random
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 from tests.stream.streams import hasty, start
 
 def resident():

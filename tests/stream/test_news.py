@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import (
     ClassAppeared,
     ColumnAppeared,
@@ -18,7 +19,6 @@ from driftquilt.stream.events import (
     SegmentSealed,
 )
 from driftquilt.stream.guard import LET_ALL_THROUGH
-from driftquilt.stream.runner import QuiltStream
 from tests.stream.streams import LabelledRow, hasty, learn, left_in, start
 
 SETTINGS: dict[str, Any] = {
@@ -94,7 +94,7 @@ def test_crashes_around_every_event_bring_the_same_news(
     tmp_path: Path, checkpoint_rows: int
 ) -> None:
     whole = learn(start(**SETTINGS), ROWS)
-    whole._engine.checkpoint(whole._waiting.to_json())
+    whole._engine.checkpoint()
     folder, cuts = tmp_path / "0", sorted({e.row + d for e in whole.events for d in (-1, 0)})
     stream = start(hasty(folder), checkpoint_rows=checkpoint_rows, **SETTINGS)
     for number, row in enumerate([cut for cut in cuts if cut < N_ROWS], 1):

@@ -1,4 +1,4 @@
-"""Guard, settings, waiting rows, past segments and events: each keeps what it promises."""
+"""Guard, settings, past segments and events: each keeps what it promises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,10 +16,9 @@ from driftquilt.stream import events
 from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import Event, ModelTrained, read_event
 from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
-from driftquilt.stream.past import fade, least_used
+from driftquilt.stream.history import fade, least_used
 from driftquilt.stream.rows import read_label
 from driftquilt.stream.settings import StreamSettings
-from driftquilt.stream.waiting import Waiting
 
 losses = st.floats(0, 10)
 
@@ -83,60 +81,6 @@ def test_the_next_training_is_further_on(n_current: int, refresh: float) -> None
     assert later is not None
     assert n_current < later <= math.ceil(n_current * refresh)
     assert StreamSettings(refresh=None).next_training(n_current) is None
-
-
-keys = st.integers(-5, 5) | st.sampled_from(["a", "b", "1"])
-
-
-@given(st.lists(keys, unique_by=lambda key: (type(key), key), max_size=9), st.integers(0, 5))
-def test_the_newest_rows_wait_and_the_oldest_are_forgotten(some: list[Any], most: int) -> None:
-    waiting = Waiting(most)
-    gone = [waiting.add(key, {"n": float(at)}) for at, key in enumerate(some)]
-    kept = some[max(len(some) - most, 0) :]
-    assert [key for key in gone if key is not None] == some[: len(some) - len(kept)]
-    again = Waiting(most)
-    again.restore(json.loads(json.dumps(waiting.to_json())))
-    assert len(again) == len(waiting) == len(kept)
-    for key in kept:
-        assert again.find(key) == waiting.find(key) == {"n": float(some.index(key))}
-        again.remove(key)
-        with pytest.raises(InputError, match="no row waits under the key"):
-            again.find(key)
-
-
-def test_keys_are_strings_or_ints_and_each_is_of_one_row() -> None:
-    waiting = Waiting(5)
-    for wrong in (1.5, None, True, (1,), b"a", np.True_, np.timedelta64(1), np.float64(1)):
-        with pytest.raises(InputError, match="give a string or an int"):
-            waiting.add(wrong, {})
-        with pytest.raises(InputError, match="no row waits"):
-            waiting.find(wrong)
-        with pytest.raises(InputError, match=r"no row waits .* so none can be forgotten"):
-            waiting.remove(wrong)
-    waiting.add("a", {})
-    with pytest.raises(InputError, match="'a' waits for its label already, with another row"):
-        waiting.add("a", {"x": 1.0})
-    assert len(waiting) == 1
-
-
-def test_a_retry_keeps_its_place_and_pushes_nobody_out() -> None:
-    waiting = Waiting(2)
-    for key in ("a", "b", "a", "b"):
-        assert waiting.add(key, {"x": 1.0, "gap": None}) is None
-    assert waiting.add("a", {"x": 1.0}) is None  # a gap by another spelling
-    assert waiting.add("c", {"x": 3.0}) == "a"
-
-
-@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16])
-def test_a_whole_number_of_numpy_is_the_key_that_the_int_is(kind: type[np.integer[Any]]) -> None:
-    waiting = Waiting(5)
-    waiting.add(kind(7), {"x": 1.0})
-    assert waiting.find(7) == waiting.find(np.int32(7)) == {"x": 1.0}
-    assert json.dumps(waiting.to_json()) == '[[7, {"x": 1.0}]]'
-    waiting.remove(kind(7))
-    waiting.add(np.str_("7"), {"x": 2.0})
-    assert waiting.find("7") == {"x": 2.0}
-    assert len(waiting) == 1
 
 
 sizes = st.lists(st.tuples(st.integers(1, 50), st.floats(0, 1)), min_size=1, max_size=12)

@@ -16,8 +16,8 @@ import pytest
 from driftquilt.errors import DriftquiltError, InputError, StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.guard import Guard
-from driftquilt.stream.runner import QuiltStream
 from driftquilt.stream.setup import FORMAT
 from tests.stream.streams import hasty, learn, left_in, rows, start
 
@@ -25,7 +25,7 @@ ROWS = rows(80)
 
 
 def state(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint(stream._waiting.to_json())
+    stream._engine.checkpoint()
     return left_in(stream.store)
 
 

@@ -15,9 +15,9 @@ import pytest
 from driftquilt.detectors.base import Detector
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted, SegmentSealed
 from driftquilt.stream.guard import LET_ALL_THROUGH
-from driftquilt.stream.runner import QuiltStream
 from tests.stream.streams import as_stored, hasty, learn, left_in, rows, start
 
 ROWS = rows(600)
@@ -36,7 +36,7 @@ def undisturbed(checkpoint_rows: int = 5_000) -> dict[str, Any]:
 
 
 def left_in_memory(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint(stream._waiting.to_json())
+    stream._engine.checkpoint()
     return left_in(stream.store)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from driftquilt import QuiltClassifier
 from driftquilt.errors import InputError
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import (
     DriftFound,
     Event,
@@ -21,8 +22,7 @@ from driftquilt.stream.events import (
     TrainingFailed,
 )
 from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
-from driftquilt.stream.past import first_row
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream.history import first_row
 from tests.stream.streams import LabelledRow, as_stored, learn, left_in, rows, start, stored_rows
 
 pd = pytest.importorskip("pandas")
@@ -37,7 +37,7 @@ def of(stream: QuiltStream, *kinds: type[Event]) -> list[Any]:
 
 
 def left(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint(stream._waiting.to_json())
+    stream._engine.checkpoint()
     return left_in(stream.store)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from driftquilt.errors import InputError
 from driftquilt.store.memory import MemoryStore
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import ModelTrained
-from driftquilt.stream.runner import QuiltStream
 from tests.stream.streams import hasty, learn, rows, start
 from tests.stream.test_background import gated
 

@@ -11,7 +11,7 @@ import pytest
 from driftquilt import RiverQuilt
 from driftquilt.data.row import Row
 from driftquilt.errors import InputError
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.strangers import refuse_stranger
 from tests.stream.streams import hasty, learn, left_in, rows, start
 
@@ -29,7 +29,7 @@ WAYS: dict[str, Callable[[QuiltStream, dict[str, Any]], Any]] = {
 
 
 def left(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint(stream._waiting.to_json())
+    stream._engine.checkpoint()
     return left_in(stream.store)
 
 

@@ -32,8 +32,8 @@ from typing import Any
 from driftquilt.brokers.broker import Message, Note, Position, Source
 from driftquilt.brokers.messages import Asked, Labelled, LateLabel, Unreadable, decode
 from driftquilt.errors import InputError, NoteTooLargeError
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import Event
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["Refused", "Tally", "consume"]
 

@@ -18,7 +18,7 @@ from driftquilt.text import plural
 
 if TYPE_CHECKING:
     from driftquilt.decision.replay import Progress
-    from driftquilt.stream.runner import QuiltStream
+    from driftquilt.stream import QuiltStream
 
 __all__ = ["Pace", "quilt_lines", "tell_plainly", "view"]
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from driftquilt.decision.columns import ColumnFacts
     from driftquilt.decision.replay import Progress
     from driftquilt.decision.replayed import Replayed
-    from driftquilt.stream.runner import QuiltStream
+    from driftquilt.stream import QuiltStream
 
 __all__ = ["run"]
 

@@ -13,7 +13,7 @@ import typer
 from driftquilt.text import plural
 
 if TYPE_CHECKING:
-    from driftquilt.stream.runner import QuiltStream
+    from driftquilt.stream import QuiltStream
 
 __all__ = ["Asked", "opened", "typed_options"]
 
@@ -39,7 +39,7 @@ def opened(store: Path | None, asked: Asked) -> Iterator[tuple[QuiltStream, list
     """The stream, and what to say if it is gone on with, once its rows are found to be the same."""
     from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
     from driftquilt.store.disk import DiskStore  # noqa: PLC0415
-    from driftquilt.stream.runner import QuiltStream  # noqa: PLC0415
+    from driftquilt.stream import QuiltStream  # noqa: PLC0415
 
     is_new = store is not None and not store.exists()
     place = None if store is None else DiskStore(store)

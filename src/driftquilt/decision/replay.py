@@ -33,8 +33,8 @@ from driftquilt.decision.labelled import LabelledPlaces, labelled_rows
 from driftquilt.decision.replay_header import Line, replay_header
 from driftquilt.decision.tidy import remove_if_empty
 from driftquilt.errors import InputError
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted
-from driftquilt.stream.runner import QuiltStream
 from driftquilt.text import json_safe
 
 __all__ = ["COUNT", "EVENTS", "WINDOW", "Progress", "Replay"]

@@ -39,8 +39,8 @@ from river.utils.dataframe import into_frame, to_native_frame, to_native_series
 from driftquilt.detectors.named import DETECTORS
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.rows import Label, iter_rows
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["RiverQuilt"]
 

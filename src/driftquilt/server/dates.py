@@ -7,8 +7,6 @@ then its text is read as ISO 8601 has it.
 >>> read = read_dates(frame, {"columns": {"age": "number", "at": "date"}})
 >>> read.names[:2], read.numbers[:, 1].round(3).tolist(), read.texts
 (('age', 'at (time of day, sin)'), [0.0, nan], {})
->>> told_kinds({"age": "number", **dict.fromkeys(read.names[1:], "number")})
-{'age': 'number', 'at': 'date'}
 """
 
 from __future__ import annotations
@@ -23,11 +21,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from driftquilt.data.frame import Frame
-from driftquilt.data.header import group
-from driftquilt.data.moments import CLOCK_PARTS, PARTS, from_arrow, from_objects
+from driftquilt.data.moments import from_arrow, from_objects
 from driftquilt.server.problems import Problem
 
-__all__ = ["KINDS", "is_moment", "read_arrow_dates", "read_dates", "told_kinds"]
+__all__ = ["KINDS", "is_moment", "read_arrow_dates", "read_dates"]
 
 #: What a column can be declared as, and how the text of some of them is read.
 KINDS: Mapping[str, Callable[[str], Any] | None] = {
@@ -36,7 +33,6 @@ KINDS: Mapping[str, Callable[[str], Any] | None] = {
     "date": dt.datetime.fromisoformat,
     "time": dt.time.fromisoformat,
 }
-_WORDS = {len(PARTS): "date", len(CLOCK_PARTS): "time"}
 _ZONE = re.compile(r"[A-Za-z0-9_+:-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,2}")
 
 
@@ -69,14 +65,6 @@ def read_arrow_dates(name: str, column: pa.ChunkedArray) -> dict[str, list[float
     return {
         part: [None if value != value else value for value in values.tolist()]  # noqa: PLR0124
         for part, values in found.items()
-    }
-
-
-def told_kinds(columns: Mapping[str, str]) -> dict[str, str]:
-    """Kinds of columns as the caller knows them: the parts of a date are one."""
-    return {
-        name: _WORDS.get(len(places), "number") if len(places) > 1 else columns[name]
-        for name, places in group(list(columns)).items()
     }
 
 

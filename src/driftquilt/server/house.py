@@ -40,9 +40,9 @@ from driftquilt.server.view import About
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.files import DISK
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL
 from driftquilt.stream.guard import Guard
-from driftquilt.stream.runner import QuiltStream
 from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.workers import Workers
 

@@ -29,9 +29,9 @@ from driftquilt.server.sizes import expect_stream_size, fits_stream
 from driftquilt.server.waiting import WaitingRows
 from driftquilt.server.waiting_file import Spot, WaitingFile
 from driftquilt.store.base import State
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL_WORDS
 from driftquilt.stream.rows import Label
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["Intake"]
 

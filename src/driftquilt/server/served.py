@@ -38,7 +38,7 @@ from driftquilt.server.settings import ServeSettings
 from driftquilt.server.view import About, View, look
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.training import Outcome, Trainer, Training
 
 __all__ = ["Served", "open_store"]
@@ -103,7 +103,7 @@ class Served:
 
     def _train_again(self, state: State) -> None:
         """Begin a training again that was asked for, or due, and did not come to its end."""
-        left = self.stream.n_until_training
+        left = self.stream.status().rows_until_training
         if state.get(_ADAPTING) or (left is not None and left <= 0):
             try:
                 self.stream.adapt()

@@ -16,7 +16,7 @@ from driftquilt.stream.events import (
     ModelPromoted,
     ModelTrained,
 )
-from driftquilt.stream.past import first_row
+from driftquilt.stream.history import first_row
 from driftquilt.text import json_safe
 
 __all__ = [
@@ -59,7 +59,7 @@ def tell_segments(served: Served) -> dict[str, Any]:
     """Past segments and the current one."""
     stream = served.stream
     used = stream.used
-    n_rows, n_current = stream.n_rows, stream.n_current
+    n_rows, n_current = stream.n_rows, stream.status().n_current
     return {
         "segments": [
             {

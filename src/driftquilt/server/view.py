@@ -8,13 +8,12 @@ from typing import Any
 from driftquilt.data.frame import Frame
 from driftquilt.data.moments import source
 from driftquilt.errors import InputError
-from driftquilt.server.dates import told_kinds
 from driftquilt.server.problems import Problem
 from driftquilt.server.sizes import expect_stream_size
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL, expect_no_date_among
-from driftquilt.stream.events import DriftFound, Event
+from driftquilt.stream.events import Event
 from driftquilt.stream.learning import FrozenLearning
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["About", "View", "look"]
 
@@ -92,33 +91,12 @@ def look(stream: QuiltStream, previous: View | None, **extra: Any) -> View:
         numbers = frozenset(name for name, kind in columns.items() if kind == "number")
         texts = frozenset(columns.keys() - numbers)
     events = tuple(event for event in stream.events if event.number)  # which pages go by
-    drifts = [event.row for event in events if isinstance(event, DriftFound)]
-    status = {
-        "n_rows": stream.n_rows,
-        "n_current": stream.n_current,
-        "n_waiting": stream.n_waiting,
-        "accuracy": round(stream.accuracy, 6) if stream.n_rows else None,
-        "classes": stream.classes,
-        "columns": told_kinds(columns),
-        "model": stream.model,
-        "models": stream.models,
-        "training": stream.training,
-        "rows_until_training": stream.n_until_training,
-        "n_segments": len(stream.store.segments),
-        "n_drifts": stream.n_drifts,
-        "last_drift": drifts[-1] if drifts else None,
-        "last_event": events[-1].number if events else 0,
-        **_setup(stream),
-        **extra,
-    }
-    return View(stream.frozen(), numbers, texts, status, events)
-
-
-def _setup(stream: QuiltStream) -> dict[str, Any]:
-    """Detector, guard and settings; how many rows may wait is a setting of the service's."""
-    setup = stream.setup
-    settings = {name: value for name, value in setup["settings"].items() if name != "max_waiting"}
-    return {**setup, "settings": settings}
+    shown = stream.status().to_json()
+    for name in ("n_right", "n_durable", "failure"):
+        del shown[name]
+    # How many rows may wait is a setting of the service's.
+    shown["settings"] = {n: v for n, v in shown["settings"].items() if n != "max_waiting"}
+    return View(stream.frozen(), numbers, texts, {**shown, **extra}, events)
 
 
 def _short(name: str) -> str:

@@ -168,12 +168,11 @@ class Manifest:
 
     def read_pending(self, number: int) -> PendingRequest | None:
         """The request that has this row; `ValueError` if it is damaged."""
-        for *values, crc, content in self._connection.execute(
+        for first, n_rows, came, kind, key, crc, content in self._connection.execute(
             "SELECT * FROM pending WHERE number <= ? ORDER BY number DESC LIMIT 1", (number,)
         ):
-            if _crc_pending(*values, content) != crc:
-                raise ValueError(f"the pending rows from {values[0]} on fail their checksum")
-            first, n_rows, came, kind, key = values
+            if _crc_pending(first, n_rows, came, kind, key, content) != crc:
+                raise ValueError(f"the pending rows from {first} on fail their checksum")
             if number < first + n_rows:
                 return PendingRequest(first, n_rows, came, kind, json.loads(key), content)
         return None
@@ -246,7 +245,6 @@ class Manifest:
             self._connection.execute(f"PRAGMA user_version={FORMAT}")
             self._connection.execute(f"PRAGMA application_id={APPLICATION}")
 
-
     def _upgrade(self) -> None:
         """Make a store of format 1 one of this format."""
         with self.transaction():
@@ -255,9 +253,7 @@ class Manifest:
             self._connection.execute(f"PRAGMA user_version={FORMAT}")
 
 
-def _crc_pending(
-    number: int, n_rows: int, came: float, kind: str, key: str, content: bytes
-) -> int:
+def _crc_pending(number: int, n_rows: int, came: float, kind: str, key: str, content: bytes) -> int:
     return zlib.crc32(content, zlib.crc32(f"{number} {n_rows} {came} {kind} {key}".encode()))
 
 

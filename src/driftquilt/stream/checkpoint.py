@@ -71,11 +71,10 @@ def read_model(store: Store, version: int, learner: Learner | None) -> QuiltClas
     return unpack(QuiltClassifier, tensors, record["clf"], learner, where)
 
 
-def drop_models(store: Store, *, last: int, most: int) -> None:
-    """Forget the oldest models beyond `most`, and versions after the last, which a crash left."""
-    kept = versions(store)
-    for version, number in kept.items():
-        if not last - most < version <= last:
+def drop_models(store: Store, *, last: int, limit: int) -> None:
+    """Forget the oldest models beyond the limit, and versions after the last, left by a crash."""
+    for version, number in versions(store).items():
+        if not last - limit < version <= last:
             store.drop_model(number)
 
 

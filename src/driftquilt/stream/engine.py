@@ -20,13 +20,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from driftquilt.data.row import Row
 from driftquilt.errors import StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store
+from driftquilt.store.pending import PendingChange
 from driftquilt.stream.champion import Champion
 from driftquilt.stream.checkpoint import (
     drop_models,
@@ -34,6 +35,7 @@ from driftquilt.stream.checkpoint import (
     put_model,
     read_checkpoint,
     read_model,
+    versions,
 )
 from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import (
@@ -52,13 +54,29 @@ from driftquilt.stream.events import (
     keep,
     read_event,
 )
+from driftquilt.stream.history import History, rows_after
 from driftquilt.stream.learning import Learning
-from driftquilt.stream.past import Past, rows_after
+from driftquilt.stream.legacy import read_record, waiting_rows
+from driftquilt.stream.pending import KeyedRows
 from driftquilt.stream.rows import Label
 from driftquilt.stream.setup import Setup
+from driftquilt.stream.status import StreamStatus, column_kinds
 from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
 
 __all__ = ["Engine"]
+
+
+@dataclass
+class Counters:
+    """Numbers that a checkpoint keeps."""
+
+    first_row: int = 0  # of the open segment
+    last_drift: int = 0  # its row; 0 before the first
+    next_training: int | None = None  # with how many rows of the open segment
+    n_trainings: int = 0
+    n_versions: int = 0  # of models
+    n_events: int = 0
+    n_drifts: int = 0
 
 
 class Engine:
@@ -66,32 +84,34 @@ class Engine:
 
     def __init__(self, setup: Setup, store: Store, trainer: Trainer = on_thread) -> None:
         self.setup, self.store, self._trainer = setup, store, trainer
+        self._setup = setup.to_json()
         self.id = str(store.state.get("id", ""))  # early stores have none
         self.learning = Learning(setup.detector, setup.seed, setup.settings.n_wait)
         self.columns = Columns()
-        self.past = Past(store, setup.settings)
+        self.history = History(store, setup.settings)
+        self.keyed = KeyedRows(store, setup.settings.max_waiting)
         self.events: list[Event] = []
         self.news: list[Event] = []  # since the caller last asked
-        self._first_row = 0  # of the open segment
-        self._last_drift = 0
-        self._next_training: int | None = setup.settings.n_wait
-        self._n_trainings = self._n_versions = self._n_events = self.n_drifts = 0
+        self.versions: tuple[int, ...] = ()  # of models that can be rolled back to
+        self.counters = Counters(next_training=setup.settings.n_wait)
         self._checkpoint_row = 0
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
         self._notes: dict[str, Any] = {}  # state that is stored with them
+        self._pending = PendingChange()  # and what changes about pending rows
         self.position: Any = None  # in the source, after the last row that came with one
         self._job: Job | None = None
         self.failure: BaseException | None = None
+        self._status: StreamStatus | None = None  # until something changes
 
     @property
     def n_current(self) -> int:
         """Rows of the open segment."""
-        return self.learning.n_rows - self._first_row
+        return self.learning.n_rows - self.counters.first_row
 
     @property
     def n_until_training(self) -> int | None:
         """Rows of the open segment still to come before a model is trained; None: no more."""
-        due = self._next_training
+        due = self.counters.next_training
         return None if due is None else max(0, due - self.n_current)
 
     @property
@@ -99,29 +119,70 @@ class Engine:
         """Whether a training is under way."""
         return self._job is not None and not self._job.future.done()
 
+    def status(self) -> StreamStatus:
+        """How the stream stands; the same value until something changes."""
+        status, n_durable = self._status, self.store.n_durable
+        if status is None or (status.training, status.n_durable) != (self.training, n_durable):
+            status = self._status = self._make_status()
+        return status
+
+    def _make_status(self) -> StreamStatus:
+        learning, counters = self.learning, self.counters
+        return StreamStatus(
+            n_rows=learning.n_rows,
+            n_right=learning.n_right,
+            n_durable=self.store.n_durable,
+            n_current=self.n_current,
+            n_waiting=len(self.keyed),
+            n_segments=len(self.history),
+            n_drifts=counters.n_drifts,
+            last_drift=counters.last_drift or None,
+            last_event=counters.n_events,
+            rows_until_training=self.n_until_training,
+            classes=tuple(learning.classes),
+            columns=column_kinds(self.columns.kinds),
+            model=None if learning.champion is None else learning.champion.number,
+            models=self.versions,
+            training=self.training,
+            failure=None if self.failure is None else repr(self.failure),
+            detector=self._setup["detector"],
+            guard=self._setup["guard"],
+            settings=self._setup["settings"],
+        )
+
     def take(self, rows: Sequence[Row], labels: Sequence[Label]) -> None:
         """Learn rows in order and keep them; they have been checked."""
         for row, label in zip(rows, labels, strict=True):
-            self.take_one(row, label, {})
+            self.take_one(row, label)
         self.put()
 
-    def take_one(self, row: Row, label: Label, notes: State) -> None:
-        """Learn a row; it is kept together with the notes, at the latest by the next `put`."""
+    def take_one(
+        self,
+        row: Row,
+        label: Label,
+        notes: State | None = None,
+        pending: PendingChange | None = None,
+    ) -> None:
+        """Learn a row; it is stored with notes and pending rows, at the latest by `put`."""
         with self._going_on():
             self.collect()
             self._taken[0].append(row)
             self._taken[1].append(label)
-            self.note(notes)
+            if notes or pending:
+                self.note(notes or {}, pending)
             self._take(row, label)
 
-    def note(self, notes: State) -> None:
-        """Let state be stored with the rows taken so far."""
+    def note(self, notes: State, pending: PendingChange | None = None) -> None:
+        """Let state and a change of pending rows be stored with the rows taken so far."""
+        self._status = None
         self._notes.update(notes)
         self.position = notes.get("position", self.position)
+        if pending:
+            self._pending.add(pending)
 
     def put(self) -> None:
         """Store what was taken and noted."""
-        if self._taken[0] or self._notes:
+        if self._taken[0] or self._notes or self._pending:
             with self._going_on():
                 self._put_rows()
 
@@ -144,17 +205,21 @@ class Engine:
 
     def tell(self, event: Event, *, numbered: bool = True) -> None:
         """Note that something happened."""
+        self._status = None
         if numbered:
-            self._n_events += 1
-            event = replace(event, number=self._n_events)
+            self.counters.n_events += 1
+            event = replace(event, number=self.counters.n_events)
         keep(self.news, event)
         keep(self.events, event)
 
-    def checkpoint(self, waiting: Any = None) -> None:
+    def checkpoint(self) -> None:
         """Write down where the stream stands."""
         with self._going_on():
             if self._taken[0]:
                 self._put_rows()
+            elif self._pending:
+                pending, self._pending = self._pending, PendingChange()
+                self.store.hold(pending)
             tensors, learning = self.learning.pack()
             champion = self.learning.champion
             record = {
@@ -162,37 +227,40 @@ class Engine:
                 "columns": self.columns.to_json(),
                 "champion": None if champion is None else champion.number,
                 "events": [event.to_json() for event in self.events],
-                "rows": [self._first_row, self._last_drift, self._next_training],
-                "counts": [
-                    self._n_trainings,
-                    self._n_versions,
-                    self._n_events,
-                    self.n_drifts,
-                ],
-                "used": self.past.to_json(),
-                "waiting": waiting,
+                "counters": asdict(self.counters),
+                "used": self.history.to_json(),
             }
             notes, self._notes = self._notes, {}
             put_checkpoint(self.store, tensors, record, notes)
             self._checkpoint_row = self.learning.n_rows
+            self._status = None
 
-    def restore(self) -> Any:
-        """Go on from the last checkpoint and the rows after it; gives what was waiting."""
-        self.position = self.store.state.get("position")
-        found = read_checkpoint(self.store)
-        waiting = None if found is None else self._unpack(*found)
+    def restore(self) -> None:
+        """Go on from the last checkpoint and the rows after it."""
+        state = self.store.state
+        self.position = state.get("position")
+        tensors, record = read_checkpoint(self.store) or ({}, None)
+        waiting, slots = waiting_rows(state, record)
+        if record is not None:
+            self._unpack(tensors, read_record(record))
         self._drop_unused()
         for row, label in rows_after(self.store, self._checkpoint_row):
             self.collect()
             self._take(row, label)
         if self.n_current and not self.store.n_open:  # its detector could not keep its state
             self._seal(full=self.n_current >= self.setup.settings.segment_rows)
-        return waiting
+        if waiting:
+            for key, row in waiting:
+                self.note({}, self.keyed.add(key, row)[0])
+            self.note(slots)
+            self.put()
+            self.checkpoint()  # the one that has them does not know what becomes of them
 
     def roll_back(self, version: int, notes: State) -> None:
         """Let an earlier model take over; the notes are stored in the same step."""
         champion = self._read_champion(version, self.learning.classes)
         with self._going_on():
+            self.put()
             self.note(notes)
             self.learning.crown(champion)
             self.tell(ModelRolledBack(self.learning.n_rows, version))
@@ -213,7 +281,8 @@ class Engine:
             raise
 
     def _take(self, row: Row, label: Label) -> None:
-        learning, settings = self.learning, self.setup.settings
+        learning, settings, counters = self.learning, self.setup.settings, self.counters
+        self._status = None
         if self._job is not None:
             self._job.meanwhile.append((row, label))
         fired = self._learn(row, label)
@@ -221,14 +290,14 @@ class Engine:
         again = learning.n_rows < self.store.n_appended
         if fired and not again and self._accepts_drift():
             self.tell(DriftFound(learning.n_rows))
-            self._last_drift = learning.n_rows
-            self.n_drifts += 1
+            counters.last_drift = learning.n_rows
+            counters.n_drifts += 1
             self._seal(full=False)
         elif fired:
             learning.detector = learning.detector.fresh()
         if self.n_current >= settings.segment_rows and not again:
             self._seal(full=True)
-        due = self._next_training is not None and self.n_current >= self._next_training
+        due = counters.next_training is not None and self.n_current >= counters.next_training
         if due and self._job is None and not (again and self.can_train):
             self._train()
         if learning.n_rows - self._checkpoint_row >= settings.checkpoint_rows and not again:
@@ -248,26 +317,30 @@ class Engine:
         return fired
 
     def _accepts_drift(self) -> bool:
-        since = self.learning.n_rows - self._last_drift
+        since = self.learning.n_rows - self.counters.last_drift
         return self.setup.guard.accepts_drift(self.n_current, since)
 
     def _seal(self, *, full: bool) -> None:
         self._put_rows()
-        sealed, n_rows = self.past.seal(self._first_row), self.learning.n_rows
-        self.tell(SegmentSealed(n_rows, sealed.number, self._first_row, sealed.n_rows, full))
+        counters, n_rows = self.counters, self.learning.n_rows
+        sealed = self.history.seal(counters.first_row)
+        self.tell(SegmentSealed(n_rows, sealed.number, counters.first_row, sealed.n_rows, full))
         for column in self.columns.end_segment():
             self.tell(ColumnVanished(n_rows, column))
-        self._first_row, self._next_training = n_rows, self.setup.settings.n_wait
+        counters.first_row, counters.next_training = n_rows, self.setup.settings.n_wait
         self.learning.begin_segment(drift=not full)
-        for segment, used in self.past.forget_least_used():
+        for segment, used in self.history.forget_least_used():
             self.tell(SegmentDropped(n_rows, segment.number, segment.n_rows, round(used, 6)))
         self.checkpoint()
         self._drop_unused()
 
     def _drop_unused(self) -> None:
         """Remove what the last checkpoint does not speak of any more."""
-        self.past.drop_unused(self._first_row)
-        drop_models(self.store, last=self._n_versions, most=self.setup.settings.max_models)
+        self.history.drop_unused(self.counters.first_row)
+        limit = self.setup.settings.max_models
+        drop_models(self.store, last=self.counters.n_versions, limit=limit)
+        self.versions = tuple(sorted(versions(self.store)))
+        self._status = None
 
     @property
     def can_train(self) -> bool:
@@ -276,16 +349,17 @@ class Engine:
 
     def _train(self) -> None:
         if not self.can_train:
-            self._next_training = self.setup.settings.next_training(self.n_current)
+            self.counters.next_training = self.setup.settings.next_training(self.n_current)
             return
         self._put_rows()
-        self._n_trainings += 1
-        seed = (self.setup.seed + self._n_trainings) % 2**31
+        self._status = None
+        self.counters.n_trainings += 1
+        seed = (self.setup.seed + self.counters.n_trainings) % 2**31
         training = begin(self.store, self.setup.estimator, seed)
         if self.setup.wait:
-            self._finish(training.run(), self._first_row, [])
+            self._finish(training.run(), self.counters.first_row, [])
         else:
-            self._job = Job(self._begin(training), self._first_row, self.n_current)
+            self._job = Job(self._begin(training), self.counters.first_row, self.n_current)
 
     def _begin(self, training: Training) -> Future[Outcome]:
         """Have it trained elsewhere; if that cannot be, a training that has failed."""
@@ -300,8 +374,8 @@ class Engine:
         self, outcome: Outcome, first_row: int, meanwhile: Sequence[tuple[Row, Label]]
     ) -> None:
         learning, n_rows = self.learning, self.learning.n_rows
-        if first_row == self._first_row:  # the segment is still the one that it was trained for
-            self._next_training = self.setup.settings.next_training(outcome.n_current)
+        if first_row == self.counters.first_row:  # the segment that it was trained for is open
+            self.counters.next_training = self.setup.settings.next_training(outcome.n_current)
         if outcome.clf is None:
             self.tell(TrainingFailed(n_rows, str(outcome.failure)))
             self.checkpoint()
@@ -312,7 +386,7 @@ class Engine:
                 outcome.explanation,
             )
         )  # fmt: skip
-        self.past.use(outcome.shares)
+        self.history.use(outcome.shares)
         previous = learning.recent_loss
         if previous is not None and not self.setup.guard.promotes(outcome.loss, previous):
             self.tell(ModelKept(n_rows, outcome.loss, previous))
@@ -329,37 +403,34 @@ class Engine:
         previous: float | None,
     ) -> None:
         learning = self.learning
-        self._n_versions += 1
-        put_model(self.store, self._n_versions, outcome.tensors, outcome.record)
-        champion = Champion(clf, self._n_versions, learning.classes)
+        self.counters.n_versions += 1
+        version = self.counters.n_versions
+        put_model(self.store, version, outcome.tensors, outcome.record)
+        champion = Champion(clf, version, learning.classes)
         for row, label in meanwhile:
             champion.learn(row, learning.classes.index(label), len(learning.classes))
         learning.crown(champion)
-        self.tell(ModelPromoted(learning.n_rows, self._n_versions, outcome.loss, previous))
+        self.tell(ModelPromoted(learning.n_rows, version, outcome.loss, previous))
 
     def _put_rows(self) -> None:
-        (rows, labels), notes = self._taken, self._notes
-        self._taken, self._notes = ([], []), {}
+        (rows, labels), notes, pending = self._taken, self._notes, self._pending
+        self._taken, self._notes, self._pending = ([], []), {}, PendingChange()
         if rows:
-            self.store.append(self.columns.to_batch(rows, labels), notes)
+            self.store.append(self.columns.to_batch(rows, labels), notes, pending)
         elif notes:
-            self.store.write_state(notes)
+            self.store.write_state(notes, pending)
+        elif pending:
+            self.store.hold(pending)
 
-    def _unpack(self, tensors: dict[str, Any], record: dict[str, Any]) -> Any:
+    def _unpack(self, tensors: dict[str, Any], record: dict[str, Any]) -> None:
         learning = record["learning"]
         champion = self._read_champion(record["champion"], learning["classes"])
         self.learning.unpack(tensors, learning, champion)
         self.columns = Columns.from_json(record["columns"])
-        told = enumerate(record["events"], 1)  # early stores do not say the numbers
-        self.events = [read_event({"number": number, **event}) for number, event in told]
-        self._first_row, self._last_drift, self._next_training = record["rows"]
-        self._n_trainings, self._n_versions, *later = record["counts"]
-        drifts = [event for event in self.events if isinstance(event, DriftFound)]
-        counted = [*later, *(len(self.events), len(drifts))[len(later) :]]  # new since early stores
-        self._n_events, self.n_drifts = counted
-        self.past.restore(record["used"])
+        self.events = [read_event(event) for event in record["events"]]
+        self.counters = Counters(**record["counters"])
+        self.history.restore(record["used"])
         self._checkpoint_row = self.learning.n_rows
-        return record["waiting"]
 
     def _read_champion(self, version: int | None, classes: Sequence[Label]) -> Champion | None:
         if version is None:

@@ -1,230 +1,109 @@
-"""What can be asked of a stream at any time: counts, classes, events, models. Nothing changes it.
+"""How a stream stands, as one value: for `repr`, the service, its metrics, its page and clients.
 
->>> from driftquilt.stream.runner import QuiltStream
+>>> from driftquilt.stream import QuiltStream
 >>> stream = QuiltStream(n_wait=50, wait=True)
 >>> _ = stream.learn_one({"age": 31.0}, "yes")
->>> stream
-<QuiltStream: 1 row, accuracy 0.000, 0 past segments, no model yet, not training>
->>> stream.classifier()
-Traceback (most recent call last):
-driftquilt.errors.InputError: there is no model yet: the first is trained when 50 rows of a \
-segment are gathered, 49 from now, and rows of two classes, but all so far are 'yes'
+>>> status = stream.status()
+>>> status.n_rows, status.columns, status.rows_until_training
+(1, {'age': 'number'}, 49)
+>>> status is stream.status()                 # made once per change
+True
+>>> status.to_json()["accuracy"]
+0.0
 """
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from driftquilt.errors import InputError
-from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.store.base import Store
-from driftquilt.stream.checkpoint import read_model, versions
-from driftquilt.stream.engine import Engine
-from driftquilt.stream.events import Event, ModelPromoted, TrainingFailed
-from driftquilt.stream.learning import FrozenLearning
+from driftquilt.data.header import group
+from driftquilt.data.moments import CLOCK_PARTS, PARTS
 from driftquilt.stream.rows import Label
-from driftquilt.stream.settings import StreamSettings
-from driftquilt.stream.waiting import Waiting
 from driftquilt.text import plural
 
-if TYPE_CHECKING:
-    from driftquilt.report.drawing import Drawing
+__all__ = ["StreamStatus", "column_kinds"]
 
-__all__ = ["Status"]
+_KIND_OF_PARTS = {len(PARTS): "date", len(CLOCK_PARTS): "time"}
 
 
-class Status:
-    """The asking side of a stream."""
+@dataclass(frozen=True)
+class StreamStatus:
+    """A stream at one moment.
 
-    _lock: threading.RLock
-    _engine: Engine
-    _waiting: Waiting
+    n_rows               rows learned so far
+    n_right              rows that were predicted right, each right before it was learned
+    n_durable            rows that a crash would not lose
+    n_current            rows of the current segment
+    n_waiting            rows with a key whose label is still to come
+    n_segments           past segments
+    n_drifts             drifts so far
+    last_drift           row of the last drift
+    last_event           number of the last event; 0 before the first
+    rows_until_training  rows still to come before the next training; None if that takes a drift
+    classes              labels so far, in order of appearance
+    columns              columns so far, each "number", "text", "date" or "time"
+    model, models        version in use, and those that can be rolled back to
+    training             whether a training is under way
+    failure              what stopped the stream from learning, if something did
+    detector, guard, settings   what the stream was set up with, as plain values
+    """
 
-    def __repr__(self) -> str:
-        # Without the lock: a debugger is not to wait for a training.
+    n_rows: int
+    n_right: int
+    n_durable: int
+    n_current: int
+    n_waiting: int
+    n_segments: int
+    n_drifts: int
+    last_drift: int | None
+    last_event: int
+    rows_until_training: int | None
+    classes: tuple[Label, ...]
+    columns: Mapping[str, str] = field(hash=False)
+    model: int | None
+    models: tuple[int, ...]
+    training: bool
+    failure: str | None
+    detector: Mapping[str, Any] = field(hash=False)
+    guard: Mapping[str, Any] = field(hash=False)
+    settings: Mapping[str, Any] = field(hash=False)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of rows that were predicted right; None before the first row."""
+        return self.n_right / self.n_rows if self.n_rows else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, with the accuracy to six digits."""
+        values = {**vars(self)}
+        for name in ("classes", "models"):
+            values[name] = list(values[name])
+        for name in ("columns", "detector", "guard", "settings"):
+            values[name] = dict(values[name])
+        accuracy = self.accuracy
+        return {**values, "accuracy": None if accuracy is None else round(accuracy, 6)}
+
+    def __str__(self) -> str:
         parts = [
             plural(self.n_rows, "row"),
-            f"accuracy {self.accuracy:.3f}",
-            plural(len(self._engine.past), "past segment"),
+            f"accuracy {self.accuracy or 0.0:.3f}",
+            plural(self.n_segments, "past segment"),
             "no model yet" if self.model is None else f"model {self.model}",
             "training" if self.training else "not training",
         ]
-        return f"<QuiltStream: {', '.join(parts)}>"
-
-    @property
-    def n_rows(self) -> int:
-        """Rows learned so far."""
-        return self._engine.learning.n_rows
-
-    @property
-    def n_at_once(self) -> int:
-        """Rows that can be learned by one call with one training at most, at the last of them."""
-        n_wait, n_left = self._engine.setup.settings.n_wait, self._engine.n_until_training
-        return max(1, n_wait if n_left is None else min(n_wait, n_left))
-
-    @property
-    def n_durable(self) -> int:
-        """Rows that a crash would not lose."""
-        return self._engine.store.n_durable
-
-    @property
-    def n_waiting(self) -> int:
-        """Predicted rows whose label is still to come."""
-        return len(self._waiting)
-
-    @property
-    def id(self) -> str:
-        """What tells this stream from others; empty in early stores."""
-        return self._engine.id
-
-    @property
-    def position(self) -> Any:
-        """Where the source was read to; after `open`, where to read on."""
-        return self._engine.position
-
-    @property
-    def accuracy(self) -> float:
-        """Share of rows that were predicted right, each right before it was learned.
-
-        With late labels this is not what was answered when the row came.
-        """
-        return self.n_right / self.n_rows if self.n_rows else 0.0
-
-    @property
-    def n_right(self) -> int:
-        """Rows that were predicted right, each right before it was learned."""
-        return self._engine.learning.n_right
-
-    @property
-    def classes(self) -> list[Label]:
-        """Labels so far, in order of appearance."""
-        return list(self._engine.learning.classes)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Columns so far, each with "number" or "text"."""
-        return self._engine.columns.kinds
-
-    @property
-    def n_current(self) -> int:
-        """Rows of the current segment."""
-        return self._engine.n_current
-
-    @property
-    def n_until_training(self) -> int | None:
-        """Rows still to come before the next training; None if that takes a drift."""
-        return self._engine.n_until_training
-
-    @property
-    def n_drifts(self) -> int:
-        """Drifts that were found, those among them whose events are forgotten."""
-        return self._engine.n_drifts
-
-    @property
-    def used(self) -> dict[int, float]:
-        """How much each past segment was used by trainings of late."""
-        return self._engine.past.used
-
-    @property
-    def setup(self) -> dict[str, Any]:
-        """Detector, guard and settings, as plain values."""
-        told = self._engine.setup.to_json()
-        return {name: told[name] for name in ("detector", "guard", "settings")}
-
-    @property
-    def seed(self) -> int:
-        """What everything random in the stream follows from."""
-        return self._engine.setup.seed
-
-    @property
-    def failure(self) -> BaseException | None:
-        """What stopped the stream from learning, if something did."""
-        return self._engine.failure
-
-    def frozen(self) -> FrozenLearning:
-        """What answers now: it does not learn, and any number of threads may ask it at once."""
-        with self._lock:
-            return self._engine.learning.frozen()
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What happened, oldest first; the last thousand, of columns the last 200."""
-        with self._lock:
-            return tuple(self._engine.events)
-
-    @property
-    def training(self) -> bool:
-        """Whether a training is under way."""
-        return self._engine.training
-
-    @property
-    def model(self) -> int | None:
-        """Version of the model in use; None before the first."""
-        champion = self._engine.learning.champion
-        return None if champion is None else champion.number
-
-    @property
-    def models(self) -> list[int]:
-        """Versions that can be rolled back to."""
-        return sorted(versions(self._engine.store))
-
-    @property
-    def settings(self) -> StreamSettings:
-        """The numbers it runs by."""
-        return self._engine.setup.settings
-
-    @property
-    def store(self) -> Store:
-        """Where rows are kept."""
-        return self._engine.store
-
-    def classifier(self, version: int | None = None) -> QuiltClassifier:
-        """A model as it was trained: the one in use, or another version."""
-        with self._lock:
-            version = self.model if version is None else version
-            if version is None:
-                raise InputError(f"there is no model yet: {_when(self._engine)}")
-            self._expect_model(version)
-            return read_model(self.store, version, self._engine.setup.estimator.learner)
-
-    def plot(self) -> Drawing:
-        """The quilt so far, for notebooks: a row for each model that can be rolled back to.
-
-        A row is named by the model's version and the row of the stream at which it took over.
-        """
-        from driftquilt.report.drawing import draw_selections  # noqa: PLC0415  # it stands above
-
-        with self._lock:
-            chosen = {name: self.classifier(v).selection_ for v, name in self._model_names()}
-        if not chosen:
-            raise InputError(f"there is no model yet: {_when(self._engine)}")
-        return draw_selections(chosen)
-
-    def _model_names(self) -> list[tuple[int, str]]:
-        """Each version with its name; where its promotion is not among the events, half of it."""
-        rows = {event.model: event.row for event in self.events if isinstance(event, ModelPromoted)}
-        return [
-            (v, f"model {v}, row {rows[v]:,}" if v in rows else f"model {v}") for v in self.models
-        ]
-
-    def _expect_model(self, version: int | None) -> None:
-        if version not in self.models:
-            raise InputError(f"there is no model {version!r}; there are {self.models}")
+        return ", ".join(parts)
 
 
-def _when(engine: Engine) -> str:
-    """When there will be the first model, in words."""
-    if engine.training:
-        return "it is being trained; finish_training() waits for it"
-    failed = [event for event in engine.events if isinstance(event, TrainingFailed)]
-    if failed:
-        return f"the last training failed at row {failed[-1].row}, {failed[-1].why}"
-    n_left, classes = engine.n_until_training, engine.learning.classes
-    if n_left is None:
-        return "the next training comes after a drift"
-    n_wait = engine.n_current + n_left
-    when = f"the first is trained when {n_wait} rows of a segment are gathered, {n_left} from now"
-    if len(classes) == 1:
-        when += f", and rows of two classes, but all so far are {classes[0]!r}"
-    return when
+def column_kinds(kinds: Mapping[str, str]) -> dict[str, str]:
+    """Return the kinds of columns as the caller knows them: the parts of a date are one column.
+
+    >>> parts = [f"at ({part})" for part in PARTS]
+    >>> column_kinds({"age": "number", **dict.fromkeys(parts, "number")})
+    {'age': 'number', 'at': 'date'}
+    """
+    return {
+        name: _KIND_OF_PARTS.get(len(places), "number") if len(places) > 1 else kinds[name]
+        for name, places in group(list(kinds)).items()
+    }

@@ -29,6 +29,6 @@ def write(path: Path) -> None:
 
 if __name__ == "__main__":
     target = Path(__file__).parent / "v2"
-    if target.exists() or FORMAT != 2:  # noqa: PLR2004
+    if target.exists() or FORMAT != 2:
         sys.exit(f"{target} is there already, or this version writes format {FORMAT}")
     write(target)

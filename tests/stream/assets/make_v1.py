@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.setup import FORMAT
 from tests.stream.streams import learn, rows, start
 

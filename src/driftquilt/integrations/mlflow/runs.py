@@ -40,8 +40,8 @@ from typing import Any
 from driftquilt.errors import InputError
 from driftquilt.integrations.mlflow.model import import_mlflow, translated
 from driftquilt.integrations.mlflow.trainings import EVENT, ROW, End, Ended, pair
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import Event
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["DriftRuns"]
 

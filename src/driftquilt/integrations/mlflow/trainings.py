@@ -23,6 +23,7 @@ from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import KEPT_FROM
 from driftquilt.quilt.model_file import settings_to_json
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import (
     Event,
     ModelKept,
@@ -30,7 +31,6 @@ from driftquilt.stream.events import (
     ModelTrained,
     TrainingFailed,
 )
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["EVENT", "ROW", "End", "Ended", "pair"]
 

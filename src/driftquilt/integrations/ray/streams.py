@@ -29,9 +29,9 @@ from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.integrations.ray.executor import connect, get, ray, submit
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.disk import DiskStore
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import Event
 from driftquilt.stream.rows import Label, iter_rows, read_labels
-from driftquilt.stream.runner import QuiltStream
 
 __all__ = ["StreamThere", "Streams"]
 

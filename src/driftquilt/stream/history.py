@@ -14,7 +14,7 @@ row in the stream, counted from 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from driftquilt.stream.columns import LABEL
 from driftquilt.stream.rows import Label
 from driftquilt.stream.settings import StreamSettings
 
-__all__ = ["Past", "fade", "first_row", "least_used", "rows_after"]
+__all__ = ["History", "fade", "first_row", "least_used", "rows_after"]
 
 _FADE = 0.5
 
@@ -70,7 +70,7 @@ def _labelled(table: pa.Table) -> Iterator[tuple[Row, Label]]:
             yield row, label
 
 
-class Past:
+class History:
     """The sealed segments of a store, and how much each was used of late.
 
     A segment that is not spoken of here any more stays in the store until `drop_unused`, which
@@ -116,10 +116,10 @@ class Past:
             if segment.number not in self._used and first_row(segment) < before:
                 self._store.drop(segment.number)
 
-    def to_json(self) -> list[list[float]]:
-        """Plain values."""
-        return [[number, used] for number, used in self._used.items()]
+    def to_json(self) -> dict[str, float]:
+        """Return plain values."""
+        return {str(number): used for number, used in self._used.items()}
 
-    def restore(self, data: Iterable[tuple[int, float]]) -> None:
+    def restore(self, data: Mapping[str, float]) -> None:
         """Go on from what `to_json` gave."""
-        self._used = dict(data)
+        self._used = {int(number): used for number, used in data.items()}
