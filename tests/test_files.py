@@ -7,13 +7,14 @@ import os
 import signal
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import BinaryIO
 
 import pytest
 
 from driftquilt import files
 from driftquilt.errors import StoreError
-from driftquilt.files import atomic_write, describe_os_error, os_errors_name
+from driftquilt.files import atomic_write, describe_os_error, lock_file, os_errors_name
 
 
 def test_a_file_is_replaced_when_the_block_ends_and_not_before(tmp_path: Path) -> None:
@@ -77,6 +78,34 @@ def test_a_folder_or_a_missing_one_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as missing, atomic_write(tmp_path / "no" / "a.txt"):
         pass
     assert missing.value.filename == str(tmp_path / "no" / "a.txt")
+
+
+def test_a_locked_file_is_refused_until_it_is_closed(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as first, (tmp_path / "lock").open("w") as second:
+        lock_file(first.fileno())
+        with pytest.raises(BlockingIOError):
+            lock_file(second.fileno())
+        first.close()
+        lock_file(second.fileno())
+
+
+def test_windows_locks_a_byte_past_the_contents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = list[tuple[int, int]]()
+
+    def locking(descriptor: int, _: int, n_bytes: int) -> None:
+        calls.append((os.lseek(descriptor, 0, os.SEEK_CUR), n_bytes))
+        if len(calls) > 1:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(files, "fcntl", None)
+    monkeypatch.setattr(files, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    with (tmp_path / "lock").open("w") as file:
+        lock_file(file.fileno())
+        with pytest.raises(BlockingIOError):
+            lock_file(file.fileno())
+    assert calls[0] == (2**30, 1)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ a live stream, with `QuiltStream`, or with `RiverQuilt` inside of river; with `C
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from driftquilt.errors import (
@@ -62,8 +63,6 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
-
     return getattr(import_module(_LAZY[name]), name)
 
 

@@ -28,8 +28,19 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
+try:
+    import msvcrt
+except ImportError:  # everywhere else
+    msvcrt = None  # type: ignore[assignment]
 
-__all__ = ["atomic_write", "describe_os_error", "os_errors_name", "sync_file", "sync_folder"]
+__all__ = [
+    "atomic_write",
+    "describe_os_error",
+    "lock_file",
+    "os_errors_name",
+    "sync_file",
+    "sync_folder",
+]
 
 _FULL = "the disk is full; free some space, or choose another path"
 _DENIED = "permission denied; change its permissions, or choose another path"
@@ -45,6 +56,9 @@ _REASONS = {
     errno.EDQUOT: _FULL,
     errno.EFBIG: "the file is larger than is allowed here; choose another path",
 }
+
+
+_LOCKED_BYTE = 2**30  # Windows locks ranges: one past the end leaves the contents readable
 
 
 @contextmanager
@@ -90,6 +104,22 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
         sync_file(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lock_file(descriptor: int) -> None:
+    """Lock an open file for this process alone, until it is closed or the process ends.
+
+    Raises `BlockingIOError` if another process has it. For a lock that waits, and needs a file of
+    its own, take `filelock`.
+    """
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    try:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except PermissionError as error:
+        raise BlockingIOError(errno.EAGAIN, "another process has locked the file") from error
 
 
 def describe_os_error(error: BaseException) -> str:

@@ -196,7 +196,7 @@ def test_a_lost_manifest_does_not_take_the_segments_along(tmp_path: Path) -> Non
         assert contents(path) == before
 
 
-@pytest.mark.parametrize("step", ["ftruncate", "pwrite"])
+@pytest.mark.parametrize("step", ["ftruncate", "write"])
 def test_a_disk_that_was_full_at_opening_does_not_keep_the_store_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -1,1 +1,25 @@
-"""What is trained: the paper's two-layer net, or any torch module with a linear last layer."""
+"""What is trained: the two-layer net by default, or any torch module.
+
+Learner, Model  the contract
+MLP             the two-layer net of the paper, compiled by numba at first use
+TorchLearner    any torch module whose last layer is linear (extra `torch`)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from driftquilt.learners.base import Learner, Model
+from driftquilt.learners.mlp import MLP, MLPModel
+
+if TYPE_CHECKING:
+    from driftquilt.learners.torch_module import TorchLearner
+
+__all__ = ["MLP", "Learner", "MLPModel", "Model", "TorchLearner"]
+
+
+def __getattr__(name: str) -> Any:  # torch takes seconds to import
+    if name != "TorchLearner":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.torch_module").TorchLearner

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -17,9 +16,7 @@ from typing import IO, NamedTuple, Self
 
 from driftquilt import __version__
 from driftquilt.errors import InputError
-
-if sys.platform != "win32":
-    import fcntl
+from driftquilt.files import lock_file
 
 __all__ = ["Cell", "Result", "ResultFile", "read_results"]
 
@@ -135,10 +132,8 @@ def _open(path: Path) -> IO[bytes]:
 
 def _lock(file: IO[bytes]) -> None:
     """Until the file is closed or the process is gone; a file system may have no locks."""
-    if sys.platform == "win32":
-        return
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(file.fileno())
     except OSError as error:
         if isinstance(error, BlockingIOError):
             raise

@@ -24,6 +24,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -246,8 +247,6 @@ class Selection(Sequence[SegmentUse]):
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """A table with a row per past segment, as a pandas, polars or pyarrow frame."""
-        import narwhals.stable.v2 as nw  # noqa: PLC0415
-
         rows = [_flat(use) for use in self] or [_EMPTY]
         columns = {key: [row[key] for row in rows][: len(self)] for key in rows[0]}
         return nw.from_dict(columns, backend=backend).to_native()

@@ -19,7 +19,6 @@ True
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import re
 import weakref
@@ -27,6 +26,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from driftquilt.errors import StoreError
+from driftquilt.files import lock_file
 from driftquilt.store.files import Disk
 
 __all__ = [
@@ -102,7 +102,7 @@ class Hold:
     guards: object = None
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._file = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             self._take(path)
         except BaseException:  # such as a full disk: nobody would ever let go of it
@@ -118,15 +118,17 @@ class Hold:
 
     def _take(self, path: Path) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(self._file)
         except BlockingIOError as error:
-            holder = os.pread(self._file, 20, 0).decode(errors="replace") or "unknown"
+            os.lseek(self._file, 0, os.SEEK_SET)
+            holder = os.read(self._file, 20).decode(errors="replace") or "unknown"
             raise StoreError(
                 f"the store {path} is open in process {holder}; one process at a time can use "
                 "it, so close it there"
             ) from error
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.write(self._file, str(os.getpid()).encode())
 
 
 def take_hold(disk: Disk, path: Path) -> Hold:
@@ -158,7 +160,8 @@ def _let_go_in_child() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(hold.guards))
 
 
-os.register_at_fork(after_in_child=_let_go_in_child)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_let_go_in_child)
 
 
 def not_ours(path: Path, whose: str) -> StoreError:

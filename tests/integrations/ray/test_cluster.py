@@ -45,7 +45,7 @@ def outcome(clf: QuiltClassifier) -> str:
 def test_a_node_that_dies_with_its_shards_changes_nothing(
     nodes: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LUMP_ROWS", 20_000)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 20_000)
     paths = write(tmp_path, n_rows=60_000)
     settings = {"score_rows": None, "score_every": 1, "n_folds": 1}
     expected = outcome(fit_files(quilt(**settings), paths, "buys"))

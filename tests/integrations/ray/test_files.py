@@ -47,7 +47,7 @@ def score_rows(request: pytest.FixtureRequest) -> int | None:
 def test_every_executor_gives_the_same_bits(
     tmp_path: Path, score_rows: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LUMP_ROWS", 2_500)  # so that there are several works
+    monkeypatch.setattr(module, "CHUNK_ROWS", 2_500)  # so that there are several works
     paths = write(tmp_path, n_rows=2_000)
     engines: list[Executor] = [Threads(1), Threads(2), Processes(2), Ray()]
     found = [
@@ -60,7 +60,7 @@ def test_every_executor_gives_the_same_bits(
 
 @pytest.mark.usefixtures("cluster")
 def test_lost_workers_change_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LUMP_ROWS", 20_000)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 20_000)
     paths = write(tmp_path, n_rows=40_000)
     expected = outcome(fit_files(quilt(score_rows=None), paths, "buys"))
     with killed_workers(3) as killed:

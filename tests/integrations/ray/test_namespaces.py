@@ -24,7 +24,7 @@ import json, os, signal, subprocess, sys
 from driftquilt.integrations.ray import files, shards
 from driftquilt.integrations.ray.executor import Ray
 from tests.integrations.ray.histories import quilt
-shards.LUMP_ROWS = 20_000
+shards.CHUNK_ROWS = 20_000
 looks, score = 0, shards.Scorer.__call__
 
 def lose_the_other_host(scorer, model):

@@ -14,10 +14,8 @@ from driftquilt.core.segment import Segment
 from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.table import read_table
-from driftquilt.integrations.ray import segment_file
 from driftquilt.integrations.ray import shards as module
-from driftquilt.integrations.ray.segment_file import look
-from driftquilt.integrations.ray.shards import Reading, keep_shards
+from driftquilt.integrations.ray.shards import Reading, place_shards, scan_file
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.executor import Threads
 from tests.integrations.ray.histories import COLUMNS, write
@@ -42,12 +40,12 @@ def test_the_means_are_those_of_one_process_however_the_rows_are_dealt_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lump_rows: int
 ) -> None:
     monkeypatch.setattr(gradients, "SHARD_ROWS", 70)
-    monkeypatch.setattr(module, "LUMP_ROWS", lump_rows)
+    monkeypatch.setattr(module, "CHUNK_ROWS", lump_rows)
     paths = write(tmp_path, n_rows=1_000, n_months=3)
     how = reading(paths[0])
     whole = [read_whole(how, path) for path in paths]
     model = MLP(8).start(whole[0].X, 2, seed=0)
-    scorer = keep_shards(Threads(2), how, paths, [look("buys", path) for path in paths])
+    scorer = place_shards(Threads(2), how, paths, [scan_file("buys", path) for path in paths])
     assert scorer(model).tobytes() == mean_gradients(model, whole).tobytes()
 
 
@@ -56,16 +54,16 @@ def test_a_block_of_a_file_is_read_once_for_a_lump(
 ) -> None:
     monkeypatch.setattr(gradients, "SHARD_ROWS", 70)
     paths = write(tmp_path, n_rows=1_000, n_months=2)  # in four blocks, and one
-    looks, how, n_reads = [look("buys", path) for path in paths], reading(paths[0]), 0
-    read = segment_file._take
+    looks, how, n_reads = [scan_file("buys", path) for path in paths], reading(paths[0]), 0
+    read = module._take
 
     def count(*given: object) -> object:
         nonlocal n_reads
         n_reads += 1
         return read(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(segment_file, "_take", count)
-    keep_shards(Threads(1), how, paths, looks)
+    monkeypatch.setattr(module, "_take", count)
+    place_shards(Threads(1), how, paths, looks)
     assert n_reads == sum(len(of.blocks) for of in looks)
 
 
@@ -83,4 +81,6 @@ def test_a_block_of_a_file_is_read_once_for_a_lump(
 def test_lumps_are_neither_too_large_nor_too_many(
     n_rows: int, width: int, n_workers: int, n_lumps: int
 ) -> None:
-    assert -(-n_rows // module._enough(n_rows, width, n_workers)) == pytest.approx(n_lumps, abs=1)
+    assert -(-n_rows // module._chunk_size(n_rows, width, n_workers)) == pytest.approx(
+        n_lumps, abs=1
+    )

@@ -26,6 +26,12 @@ again. MLflow's active run, if there is one, is left alone. A model that the str
 meanwhile (`max_models`) has a run as if it were kept, and one of a learner of your own a run
 without `model/`. MLflow 3 keeps runs in a database, such as `sqlite:///mlflow.db`, or on a server;
 not in a plain folder any more.
+
+A training ends in one of three events, and the model is described right before two of them:
+
+    ModelTrained, ModelPromoted  promoted
+    ModelTrained, ModelKept      kept
+    TrainingFailed               failed
 """
 
 from __future__ import annotations
@@ -33,17 +39,31 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from driftquilt.errors import InputError
-from driftquilt.integrations.mlflow.model import import_mlflow, translated
-from driftquilt.integrations.mlflow.trainings import EVENT, ROW, End, Ended, pair
+from driftquilt.integrations.mlflow.model import import_mlflow, save_model, translated
+from driftquilt.learners.mlp import MLP
+from driftquilt.quilt import KEPT_FROM, QuiltClassifier
+from driftquilt.quilt.model_file import settings_to_json
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.events import Event
+from driftquilt.stream.events import (
+    Event,
+    ModelKept,
+    ModelPromoted,
+    ModelTrained,
+    TrainingFailed,
+)
 
 __all__ = ["DriftRuns"]
+
+_ROW, _EVENT = "driftquilt.row", "driftquilt.event"
+_OUTCOME, _MODEL = "driftquilt.outcome", "driftquilt.model"
+_OUTCOMES = {"ModelPromoted": "promoted", "ModelKept": "kept", "TrainingFailed": "failed"}
+_End: TypeAlias = ModelPromoted | ModelKept | TrainingFailed
 
 
 class DriftRuns:
@@ -67,44 +87,137 @@ class DriftRuns:
         """Log each training in what `learn_one` or `learn_many` told; ids of the new runs."""
         with translated("logging a run"):
             return [
-                self._log(Ended.read(stream, trained, end))
-                for trained, end in pair(events)
+                self._log(_FinishedTraining.read(stream, trained, end))
+                for trained, end in _pair(events)
                 if not self._has(end)
             ]
 
-    def _has(self, end: End) -> bool:
-        same = f"tags.`{EVENT}` = '{end.number}' and tags.`{ROW}` = '{end.row}'"
+    def _has(self, end: _End) -> bool:
+        same = f"tags.`{_EVENT}` = '{end.number}' and tags.`{_ROW}` = '{end.row}'"
         wanted = f"{same} and attributes.status = 'FINISHED'"
         return bool(self._client.search_runs([self.experiment_id], wanted, max_results=1))
 
-    def _log(self, ended: Ended) -> str:
-        run = self._client.create_run(self.experiment_id, tags=ended.tags, run_name=ended.name)
+    def _log(self, training: _FinishedTraining) -> str:
+        run = self._client.create_run(
+            self.experiment_id, tags=training.tags, run_name=training.name
+        )
         run_id: str = run.info.run_id
         status = "FAILED"
         try:
-            self._log_values(run_id, ended)
-            self._log_files(run_id, ended)
+            self._log_values(run_id, training)
+            self._log_files(run_id, training)
             status = "FINISHED"
         finally:
             self._client.set_terminated(run_id, status)
         return run_id
 
-    def _log_values(self, run_id: str, ended: Ended) -> None:
+    def _log_values(self, run_id: str, training: _FinishedTraining) -> None:
         entities, now = self._mlflow.entities, int(time.time() * 1000)
         metrics = [
-            entities.Metric(name, value, now, ended.end.row)
-            for name, value in ended.metrics.items()
+            entities.Metric(name, value, now, training.end.row)
+            for name, value in training.metrics.items()
         ]
         # As it is now, which may be many rows later.
-        accuracy = entities.Metric("accuracy", ended.stream.accuracy, now, ended.stream.n_rows)
-        params = [entities.Param(name, _words(value)) for name, value in ended.settings.items()]
+        accuracy = entities.Metric(
+            "accuracy", training.stream.accuracy, now, training.stream.n_rows
+        )
+        params = [entities.Param(name, _words(value)) for name, value in training.settings.items()]
         self._client.log_batch(run_id, [*metrics, accuracy], params)
 
-    def _log_files(self, run_id: str, ended: Ended) -> None:
+    def _log_files(self, run_id: str, training: _FinishedTraining) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            ended.write(Path(folder))
+            training.write(Path(folder))
             self._client.log_artifacts(run_id, folder)
 
 
 def _words(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _pair(events: Iterable[Event]) -> Iterator[tuple[ModelTrained | None, _End]]:
+    """How each training ended, and what was trained, if that was told."""
+    trained = None
+    for event in events:
+        if isinstance(event, _End):
+            yield trained, event
+            trained = None
+        elif isinstance(event, ModelTrained):
+            trained = event
+
+
+@dataclass(frozen=True, eq=False)
+class _FinishedTraining:
+    """A training that has ended, with its model if the stream has it."""
+
+    stream: QuiltStream
+    trained: ModelTrained | None
+    end: _End
+    clf: QuiltClassifier | None
+
+    @classmethod
+    def read(
+        cls, stream: QuiltStream, trained: ModelTrained | None, end: _End
+    ) -> _FinishedTraining:
+        if not isinstance(end, ModelPromoted) or end.model not in stream.models:
+            return cls(stream, trained, end, None)
+        return cls(stream, trained, end, stream.classifier(end.model))
+
+    @property
+    def name(self) -> str:
+        if isinstance(self.end, ModelPromoted):
+            return f"model {self.end.model}"
+        return f"row {self.end.row}, {self.tags[_OUTCOME]}"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        end = self.end
+        tags = {_OUTCOME: _OUTCOMES[type(end).__name__], _ROW: end.row, _EVENT: end.number}
+        tags |= {_MODEL: end.model} if isinstance(end, ModelPromoted) else {}
+        return {name: str(value) for name, value in tags.items()}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Where the new model is not there, those of the model in use, but for its seed."""
+        clf, stream = self.clf, self.stream
+        alike = stream.classifier() if clf is None and stream.model is not None else clf
+        settings = {} if alike is None else settings_to_json(alike.get_params(deep=False))
+        if clf is None:
+            settings.pop("random_state", None)
+        return settings | stream.settings.to_json()
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        metrics: dict[str, float | None] = {}
+        if not isinstance(self.end, TrainingFailed):
+            metrics = {"validation_loss": self.end.loss, "previous_loss": self.end.previous_loss}
+        if self.trained is not None:
+            shares = self.trained.shares.values()
+            metrics["seconds"] = self.trained.seconds
+            metrics["n_current"] = self.trained.n_current
+            metrics["n_segments"] = len(shares)
+            metrics["n_segments_kept"] = sum(share >= KEPT_FROM for share in shares)
+        if self.clf is not None:
+            metrics["disparity_max"] = self.clf.disparity_max_
+        return {name: float(value) for name, value in metrics.items() if value is not None}
+
+    def write(self, folder: Path) -> None:
+        """Write the artifacts."""
+        (folder / "explanation.txt").write_text(self._explain() + "\n", encoding="utf-8")
+        if self.trained is not None:
+            (folder / "shares.json").write_text(json.dumps(self.trained.shares), encoding="utf-8")
+        if self.clf is not None:
+            _write_model(self.clf, folder)
+
+    def _explain(self) -> str:
+        if self.clf is not None:
+            return self.clf.selection_.explain()
+        explanation = "" if self.trained is None else self.trained.explanation
+        return "\n".join(filter(None, [explanation, str(self.end)]))
+
+
+def _write_model(clf: QuiltClassifier, folder: Path) -> None:
+    selection = clf.selection_
+    (folder / "selection.json").write_text(json.dumps(selection.to_json()), encoding="utf-8")
+    selection.plot().save(folder / "quilt.svg")
+    if isinstance(clf.learner_, MLP):
+        save_model(clf, folder / "model")

@@ -1,14 +1,33 @@
-"""The same work on many machines: Ray runs it, and nothing here is imported before it is asked for.
+"""Trainings and streams on a Ray cluster (extra `ray`).
 
-- `executor`  the executor on a cluster
-- `files`     histories in files; `shards` scores their rows where they are
-- `streams`   many streams on one cluster
+Ray        the executor on a cluster, `QuiltClassifier(engine=Ray("head:6379"))`
+fit_files  fit a classifier to a history in files, one per segment
+Streams    many streams on one cluster
 """
+
+from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftquilt.integrations.ray.executor import Ray
+    from driftquilt.integrations.ray.files import fit_files
+    from driftquilt.integrations.ray.streams import Streams
+
+__all__ = ["Ray", "Streams", "fit_files"]
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the first is raised, the rest is noise
 if "ray" not in sys.modules:  # it reads this when it is imported
     os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+_HOME = {"Ray": "executor", "Streams": "streams", "fit_files": "files"}
+
+
+def __getattr__(name: str) -> Any:  # Ray takes a second to import, and only two of these need it
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,10 +1,10 @@
 """The executor on a Ray cluster, and the only door of Ray Core.
 
-Every work is a task, every value that is kept an object in the memory of the node that made it.
-Ray runs a task again when its worker or its node dies, and makes kept values again from the task
+Every task is a Ray task, every placed value an object in the memory of the node that made it.
+Ray runs a task again when its worker or its node dies, and makes placed values again from the task
 that made them, so makers read files and never rely on what came before. Values that do not fit
 into the cluster's memory lie on its disks meanwhile. Tasks that look at a value go to the node
-that has it, if that has a free worker; what travels is what all works share, once per node, and
+that has it, if that has a free worker; what travels is what all tasks share, once per node, and
 the answers.
 
 Whoever reaches a Ray port without a token can run code there. So token authentication is
@@ -47,7 +47,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 V = TypeVar("V")
 
-_TRIES = 5  # of one work, if its worker or node dies each time
+_TRIES = 5  # of one task, if its worker or node dies each time
 
 
 def connect(address: str | None = None) -> None:
@@ -155,10 +155,11 @@ def _no_token(why: str) -> InputError:
 
 @dataclass(frozen=True)
 class Ray:
-    """Works as tasks of the cluster at `address`; None is RAY_ADDRESS, or one started here.
+    """Tasks on the cluster at `address`; None is RAY_ADDRESS, or one started here.
 
-    When no more is asked for, the few works that were handed out come to their end unheard: a
-    task that Ray is asked to cancel while it ends can take the whole driver down (Ray 2.60).
+    When no more is asked for, the few tasks that were handed out run to their end, and their
+    results are dropped: a task that Ray is asked to cancel while it ends can take the whole driver
+    down (Ray 2.60).
     """
 
     address: str | None = None
@@ -170,14 +171,14 @@ class Ray:
         return max(int(resources.get("CPU", 1)), 1)
 
     def run(
-        self, work: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
+        self, task: Callable[[S, A], Iterable[T]], shared: S, items: Iterable[A]
     ) -> Iterator[tuple[int, T]]:
         at_once = 2 * self.n_workers
-        common, waiting = _put((work, shared)), enumerate(items)
+        common, waiting = _put((task, shared)), enumerate(items)
         running: dict[Any, int] = {}
         while True:
             for number, item in islice(waiting, at_once - len(running)):
-                running[submit(_listed, common, item)] = number
+                running[submit(_run_task, common, item)] = number
             if not running:
                 return
             for ref in ray.wait(list(running), num_returns=1)[0]:
@@ -187,7 +188,7 @@ class Ray:
     def place(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Placed:
         connect(self.address)
         common = _put((make, shared))
-        return _PlacedThere([submit(_made, common, item) for item in items])
+        return _PlacedThere([submit(_make_value, common, item) for item in items])
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +197,9 @@ class _PlacedThere:
 
     values: Sequence[Any]
 
-    def map(self, work: Callable[[S, Any], T], shared: S) -> list[T]:
-        common = _put((work, shared))
-        answers = [submit(_asked, common, value) for value in self.values]
+    def map(self, task: Callable[[S, Any], T], shared: S) -> list[T]:
+        common = _put((task, shared))
+        answers = [submit(_map_value, common, value) for value in self.values]
         return [get(answer) for answer in answers]
 
 
@@ -209,21 +210,21 @@ def _mode() -> str | None:
 
 
 @ray.remote(max_retries=_TRIES, num_cpus=1)
-def _listed(common: tuple[Callable[[Any, Any], Iterable[Any]], Any], item: Any) -> list[Any]:
-    work, shared = common
-    return list(work(shared, item))
+def _run_task(common: tuple[Callable[[Any, Any], Iterable[Any]], Any], item: Any) -> list[Any]:
+    task, shared = common
+    return list(task(shared, item))
 
 
 @ray.remote(max_retries=_TRIES, num_cpus=1, scheduling_strategy="SPREAD")
-def _made(common: tuple[Callable[[Any, Any], Any], Any], item: Any) -> Any:
+def _make_value(common: tuple[Callable[[Any, Any], Any], Any], item: Any) -> Any:
     make, shared = common
     return make(shared, item)
 
 
 @ray.remote(max_retries=_TRIES, num_cpus=1)
-def _asked(common: tuple[Callable[[Any, Any], Any], Any], value: Any) -> Any:
-    work, shared = common
-    return work(shared, value)
+def _map_value(common: tuple[Callable[[Any, Any], Any], Any], value: Any) -> Any:
+    task, shared = common
+    return task(shared, value)
 
 
 def _put(value: Any) -> Any:
@@ -242,16 +243,16 @@ def submit(task: Any, *arguments: Any) -> Any:
 
 
 def get(ref: Any) -> Any:
-    """What a task gave; an exception of the work as it was raised there."""
+    """What a task gave; an exception of the task as it was raised there."""
     try:
         return ray.get(ref)
     except RayError as error:
         cause: BaseException = error
-        while isinstance(cause, RayTaskError):  # of a kept value that could not be made
+        while isinstance(cause, RayTaskError):  # of a placed value that could not be made
             cause = cause.cause
         if isinstance(cause, RayError):
             raise DriftquiltError(
-                f"the cluster gave up on a work: {_first(cause)}; see that its machines have "
+                f"the cluster gave up on a task: {_first(cause)}; see that its machines have "
                 "memory, and the versions of driftquilt and Python that this one has"
             ) from error
         raise cause from error

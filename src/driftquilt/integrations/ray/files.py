@@ -43,8 +43,13 @@ from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.rows import Rows
 from driftquilt.errors import InputError
-from driftquilt.integrations.ray.segment_file import Look, look, read_rows
-from driftquilt.integrations.ray.shards import Reading, keep_shards
+from driftquilt.integrations.ray.shards import (
+    FileSummary,
+    Reading,
+    place_shards,
+    read_rows,
+    scan_file,
+)
 from driftquilt.quilt.classifier import QuiltClassifier, check_parameters
 from driftquilt.quilt.executor import Executor, Threads
 from driftquilt.quilt.method import Quilt
@@ -75,17 +80,17 @@ def fit_files(
     _expect_rows_to_train(classifier)
     paths = local_paths(files)
     names = _names(paths)
-    looks = _in_order(classifier.choose_executor(effort=0), look, label, paths)
+    summaries = _in_order(classifier.choose_executor(effort=0), scan_file, label, paths)
     dropped = {drop} if isinstance(drop, str) else set(drop)
-    columns = _Columns(label, _features(looks, label, dropped))
-    n_rows = [one.n_rows for one in looks]
-    looked_at = 0 if classifier.score_rows else sum(n_rows)  # of samples there are few
-    executor = classifier.choose_executor(effort=float(looked_at) * len(columns.features))
-    held = _hold(executor, columns, paths, looks, classifier.sampling)
-    past = _InFiles(executor, classifier.n_threads, paths[:-1], looks[:-1], label, n_rows)
+    columns = _Columns(label, _features(summaries, label, dropped))
+    n_rows = [one.n_rows for one in summaries]
+    n_scored = 0 if classifier.score_rows else sum(n_rows)  # of samples there are few
+    executor = classifier.choose_executor(effort=float(n_scored) * len(columns.features))
+    held = _hold(executor, columns, paths, summaries, classifier.sampling)
+    remote = _InFiles(executor, classifier.n_threads, paths[:-1], summaries[:-1], label, n_rows)
     _expect_one_schema(paths, held)
     # The rows held are not all: more could not be added to them.
-    return classifier.fit_rows(_read(held, columns, names, looks), past).forget_rows()
+    return classifier.fit_rows(_read(held, columns, names, summaries), remote).forget_rows()
 
 
 class _Columns(NamedTuple):
@@ -127,9 +132,9 @@ def _names(paths: Sequence[str]) -> list[str]:
     return names if len(set(names)) == len(names) else list(paths)
 
 
-def _features(looks: Sequence[Look], label: str, drop: set[str]) -> list[str]:
+def _features(summaries: Sequence[FileSummary], label: str, drop: set[str]) -> list[str]:
     """The columns to learn from, in the order in which files have them first."""
-    known = list(dict.fromkeys(name for one in looks for name in one.columns))
+    known = list(dict.fromkeys(name for one in summaries for name in one.columns))
     if strangers := drop.difference(known):
         raise InputError(f"no file has the columns to drop {sorted(strangers)}; they have {known}")
     drop |= {label, *filter(_PANDAS_INDEX.fullmatch, known)}
@@ -143,17 +148,17 @@ def _hold(
     executor: Executor,
     columns: _Columns,
     paths: Sequence[str],
-    looks: Sequence[Look],
+    summaries: Sequence[FileSummary],
     sampling: Sampling,
 ) -> list[pa.Table]:
     """The rows of each file that a training may draw from."""
     sampled = sampling if sampling.score_rows is not None else replace(sampling, score_rows=1)
-    counts = np.array([one.n_rows for one in looks], dtype=np.intp)
+    counts = np.array([one.n_rows for one in summaries], dtype=np.intp)
     taken = sampled.count_rows_to_keep(counts, len(columns.features))
     wanted = counts if taken is None else taken
     items = [
         (path, one.blocks, spread_out(one.n_rows, n))
-        for path, one, n in zip(paths, looks, wanted.tolist(), strict=True)
+        for path, one, n in zip(paths, summaries, wanted.tolist(), strict=True)
     ]
     return _in_order(executor, _take, columns, items)
 
@@ -186,7 +191,10 @@ def _expect_one_schema(paths: Sequence[str], held: Sequence[pa.Table]) -> None:
 
 
 def _read(
-    held: Sequence[pa.Table], columns: _Columns, names: Sequence[str], looks: Sequence[Look]
+    held: Sequence[pa.Table],
+    columns: _Columns,
+    names: Sequence[str],
+    summaries: Sequence[FileSummary],
 ) -> Rows:
     """The rows as `QuiltClassifier` keeps them; every class is known, also one in no row held."""
     table = pa.concat_tables(held, promote_options="permissive")
@@ -194,7 +202,7 @@ def _read(
     known = [name for name in columns.features if table[name].null_count < len(table)]
     segments = pa.DictionaryArray.from_arrays(codes, names)
     rows = Rows.read(table.select(known), table[columns.label], segments)
-    return rows.declare(list(dict.fromkeys(name for one in looks for name in one.labels)))
+    return rows.declare(list(dict.fromkeys(name for one in summaries for name in one.labels)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +212,7 @@ class _InFiles:
     executor: Executor
     n_threads: int
     paths: Sequence[str]
-    looks: Sequence[Look]
+    summaries: Sequence[FileSummary]
     label: str
     n_rows: Sequence[int]
 
@@ -215,12 +223,12 @@ class _InFiles:
         classes: NDArray[Any],
         weights: NDArray[np.float64] | None,
     ) -> Quilt:
-        """The method, as it looks at rows that are here, or at all where they are."""
+        """The method, as it summaries at rows that are here, or at all where they are."""
         if quilt.sampling.score_rows is not None or not self.paths:
             return quilt
         weights = np.ones(len(classes)) if weights is None else weights
         reading = Reading(encoder, self.label, classes, weights)
-        scorer = keep_shards(self.executor, reading, self.paths, self.looks)
+        scorer = place_shards(self.executor, reading, self.paths, self.summaries)
         # Trainings are here, where the scores come together, and wait for them side by side.
         here = Threads(self.n_threads)
         return replace(quilt, remote_scorer=scorer, executor=here)

@@ -1,39 +1,186 @@
-"""All rows of past segments, encoded and kept where an executor works, and looked at there.
+"""Past segments in files: read a part at a time, placed where an executor works, scored there.
 
-A segment's rows are read in shards of 65,536, four of which make a run, each from its part of
-the file, so that they can be made again wherever a worker dies. Runs that follow each other make
-a lump, which one work reads and looks at. Of a run there travel its mean head gradient, C·(H+1)
-numbers, and the sum of its weights; `core.gradients` puts segments together from them.
+A file is Parquet or Arrow (the format with a footer, as in the store of a stream), on this machine,
+in a folder that every machine sees, or in a bucket: paths with a scheme, such as s3:// and gs://,
+go through Arrow's file systems, which find keys where the tools of those clouds do. It consists of
+blocks, row groups or record batches; `scan_file` returns how long they are, and with that
+`read_rows` opens only the blocks that it needs.
+
+A segment's rows are read in shards of 65,536, four of which make a run, each from its part of the
+file, so that they can be made again wherever a worker dies. Runs that follow each other make a
+chunk, which one task reads and scores. Of a run there travel its mean head gradient, C·(H+1)
+numbers, and the sum of its weights; `core.gradients` computes the means of segments from them.
+
+>>> import tempfile
+>>> path = f"{tempfile.mkdtemp()}/may.parquet"
+>>> pq.write_table(pa.table({"age": [31, 5, 44, 8], "buys": [1, 0, 1, 0]}), path, row_group_size=3)
+>>> scan_file("buys", path)
+FileSummary(blocks=(3, 1), columns=('age', 'buys'), labels=(1, 0))
+>>> read_rows(path, (3, 1), slice(2, 4)).column("age").to_pylist()
+[44, 8]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow import fs
 
 from driftquilt.core.gradients import Mean, Scorable, put_together, run_mean, runs
 from driftquilt.core.segment import Segment
 from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.errors import InputError
-from driftquilt.integrations.ray.segment_file import Look, read_rows
 from driftquilt.quilt.executor import Executor, Placed, one_blas_thread
 
-__all__ = ["Reading", "Scorer", "keep_shards"]
+__all__ = ["FileSummary", "Reading", "Scorer", "place_shards", "read_rows", "scan_file"]
 
-# What one work looks at: rows, at the least, to be worth its way; numbers, at the most, so that
+_PARQUET, _ARROW = b"PAR1", b"ARROW1"
+# What one work summaries at: rows, at the least, to be worth its way; numbers, at the most, so that
 # it fits into memory.
-LUMP_ROWS, MOST_NUMBERS = 262_144, 2**25
-# Works for each worker, so that all end at about the same time; but handing out very many takes
+CHUNK_ROWS, MAX_NUMBERS = 262_144, 2**25
+# Tasks for each worker, so that all end at about the same time; but handing out very many takes
 # longer than that brings.
-_LUMPS_EACH, _LUMPS_IN_ALL = 8, 1024
+_CHUNKS_EACH, _MAX_CHUNKS = 8, 1024
+
+
+class FileSummary(NamedTuple):
+    """A file without its rows: how long its blocks are, its columns and its classes."""
+
+    blocks: tuple[int, ...]
+    columns: tuple[str, ...]
+    labels: tuple[Hashable, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.blocks)
+
+
+class _Blocks(NamedTuple):
+    """An open file: how many blocks it has, their columns, and what reads one."""
+
+    n_blocks: int
+    columns: list[str]
+    read: Callable[[int, list[str] | None], pa.Table]
+
+
+def scan_file(label: str, path: str) -> FileSummary:
+    """Read the column of labels; InputError if a row has none, or if there is no row."""
+    with _open(path) as file:
+        if len(set(file.columns)) < len(file.columns):
+            raise InputError(f"{path} has two columns of one name; rename one")
+        if label not in file.columns:
+            raise InputError(f"{path} has no column {label!r}; it has {', '.join(file.columns)}")
+        blocks, labels = list[int](), dict[Hashable, None]()
+        for number in range(file.n_blocks):
+            column = file.read(number, [label]).column(label)
+            if column.null_count:
+                row = sum(blocks) + pc.index(pc.is_null(column), value=True).as_py()
+                raise InputError(f"{path}, row {row} has no label; give labelled rows only")
+            labels |= dict.fromkeys(_distinct(path, label, column))
+            blocks.append(len(column))
+    if not sum(blocks):
+        raise InputError(f"{path} has no rows; leave it out")
+    return FileSummary(tuple(blocks), tuple(file.columns), tuple(labels))
+
+
+def _distinct(path: str, label: str, column: pa.ChunkedArray) -> list[Hashable]:
+    if pa.types.is_nested(column.type):
+        raise InputError(f"{path}: the labels in {label!r} are {column.type}; give one value each")
+    values: list[Hashable] = pc.unique(column).to_pylist()
+    return values
+
+
+def read_rows(
+    path: str, blocks: Sequence[int], rows: slice | NDArray[np.intp], columns: Any = None
+) -> pa.Table:
+    """Some rows, by rising number, from a file whose blocks are so long; None is all columns.
+
+    A column that the file does not have is null.
+    """
+    wanted = np.arange(*rows.indices(sum(blocks))) if isinstance(rows, slice) else rows
+    starts = list(accumulate(blocks, initial=0))
+    ends = np.searchsorted(wanted, starts)
+    with _open(path) as file:
+        names = None if columns is None else [name for name in columns if name in file.columns]
+        parts = [
+            _take(file.read(number, names), wanted[a:b] - starts[number])
+            for number, (a, b) in enumerate(pairwise(ends.tolist()))
+            if a < b
+        ]
+        if sum(map(len, parts)) != len(wanted):
+            raise InputError(f"{path} has other rows than before; leave files as they are")
+        table = _without_codes(pa.concat_tables(parts, promote_options="permissive"))
+    for name in columns or ():
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(len(table)))
+    return table if columns is None else table.select(columns)
+
+
+def _without_codes(table: pa.Table) -> pa.Table:
+    """With numbers in place of codes for them; categories, which are text, stay coded."""
+    fields = [
+        field.with_type(field.type.value_type)
+        if pa.types.is_dictionary(field.type) and not _is_text(field.type.value_type)
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _take(block: pa.Table, rows: NDArray[np.intp]) -> pa.Table:
+    if rows[-1] - rows[0] == len(rows) - 1:
+        return block.slice(rows[0], len(rows))
+    return block.take(rows)
+
+
+@contextmanager
+def _open(path: str) -> Iterator[_Blocks]:
+    try:
+        with _source(path) as source:
+            head = source.read_at(len(_ARROW), 0)
+            if head.startswith(_PARQUET):
+                parquet = pq.ParquetFile(source)
+                yield _Blocks(
+                    parquet.num_row_groups, parquet.schema_arrow.names, parquet.read_row_group
+                )
+            elif head == _ARROW:
+                reader = pa.ipc.open_file(source)
+                yield _Blocks(
+                    reader.num_record_batches,
+                    reader.schema.names,
+                    lambda number, names: _batch(reader, number, names),
+                )
+            else:
+                raise InputError(f"{path} is neither a Parquet nor an Arrow file; give one")
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _batch(reader: Any, number: int, names: list[str] | None) -> pa.Table:
+    table = pa.Table.from_batches([reader.get_batch(number)])
+    return table if names is None else table.select(names)
+
+
+def _source(path: str) -> Any:
+    if "://" not in path:
+        return pa.memory_map(path)
+    system, name = fs.FileSystem.from_uri(path)
+    return system.open_input_file(name)
 
 
 class Reading(NamedTuple):
@@ -47,36 +194,36 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """Mean head gradients of all past segments, looked at where their shards are kept."""
+    """Mean head gradients of all past segments, computed where their shards are placed."""
 
     placed: Placed
     n_segments: int
 
     def __call__(self, model: Scorable) -> NDArray[np.float64]:
         means: list[list[Mean]] = [[] for _ in range(self.n_segments)]
-        for told in self.placed.map(_look_at, model):
-            for segment, mean in told:
+        for results in self.placed.map(_score, model):
+            for segment, mean in results:
                 means[segment].append(mean)
         return np.stack([put_together(of) for of in means])
 
 
-def keep_shards(
-    executor: Executor, reading: Reading, paths: Sequence[str], looks: Sequence[Look]
+def place_shards(
+    executor: Executor, reading: Reading, paths: Sequence[str], summaries: Sequence[FileSummary]
 ) -> Scorer:
-    """Let the executor read all rows of these files, and keep them."""
-    enough = _enough(
-        sum(look.n_rows for look in looks),
+    """Let the executor read all rows of these files, and keep them in place."""
+    n_rows = _chunk_size(
+        sum(summary.n_rows for summary in summaries),
         len(reading.encoder.feature_names_out),
         executor.n_workers,
     )
-    lumps = _lumps(_runs(paths, looks), enough)
-    return Scorer(executor.place(_load, reading, lumps), len(paths))
+    chunks = _chunks(_runs(paths, summaries), n_rows)
+    return Scorer(executor.place(_load, reading, chunks), len(paths))
 
 
-def _enough(n_rows: int, width: int, n_workers: int) -> int:
-    """Rows of a lump."""
-    n_lumps = max(n_workers, min(_LUMPS_EACH * n_workers, _LUMPS_IN_ALL))
-    return max(LUMP_ROWS, min(n_rows // n_lumps, MOST_NUMBERS // width))
+def _chunk_size(n_rows: int, width: int, n_workers: int) -> int:
+    """Rows of a chunk."""
+    n_chunks = max(n_workers, min(_CHUNKS_EACH * n_workers, _MAX_CHUNKS))
+    return max(CHUNK_ROWS, min(n_rows // n_chunks, MAX_NUMBERS // width))
 
 
 class _Run(NamedTuple):
@@ -103,36 +250,36 @@ class _Loaded(NamedTuple):
     shards: list[Segment]
 
 
-def _runs(paths: Sequence[str], looks: Sequence[Look]) -> Iterator[_Run]:
-    for number, (path, look) in enumerate(zip(paths, looks, strict=True)):
-        for run in runs(look.n_rows):
-            yield _Run(number, path, look.blocks, run)
+def _runs(paths: Sequence[str], summaries: Sequence[FileSummary]) -> Iterator[_Run]:
+    for number, (path, summary) in enumerate(zip(paths, summaries, strict=True)):
+        for run in runs(summary.n_rows):
+            yield _Run(number, path, summary.blocks, run)
 
 
-def _lumps(parts: Iterator[_Run], enough: int) -> Iterator[list[_Run]]:
+def _chunks(parts: Iterator[_Run], enough: int) -> Iterator[list[_Run]]:
     """Runs that follow each other, as many as have enough rows."""
-    lump, n_rows = list[_Run](), 0
+    chunk, n_rows = list[_Run](), 0
     for run in parts:
-        lump.append(run)
+        chunk.append(run)
         n_rows += run.stop - run.start
         if n_rows >= enough:
-            yield lump
-            lump, n_rows = [], 0
-    if lump:
-        yield lump
+            yield chunk
+            chunk, n_rows = [], 0
+    if chunk:
+        yield chunk
 
 
-def _load(reading: Reading, lump: Sequence[_Run]) -> list[_Loaded]:
-    by_file = groupby(lump, attrgetter("path"))
+def _load(reading: Reading, chunk: Sequence[_Run]) -> list[_Loaded]:
+    by_file = groupby(chunk, attrgetter("path"))
     return [loaded for _, of in by_file for loaded in _load_file(reading, list(of))]
 
 
-def _load_file(reading: Reading, lump: Sequence[_Run]) -> Iterator[_Loaded]:
+def _load_file(reading: Reading, chunk: Sequence[_Run]) -> Iterator[_Loaded]:
     """The runs of one file, which is read once: a block of it may hold the rows of many."""
-    start, stop = lump[0].start, lump[-1].stop
+    start, stop = chunk[0].start, chunk[-1].stop
     columns = [*reading.encoder.names_in, reading.label]
-    table = read_rows(lump[0].path, lump[0].blocks, slice(start, stop), columns)
-    for run in lump:
+    table = read_rows(chunk[0].path, chunk[0].blocks, slice(start, stop), columns)
+    for run in chunk:
         shards = [
             _encode(reading, run, rows, table.slice(rows.start - start, rows.stop - rows.start))
             for rows in run.shards
@@ -164,6 +311,6 @@ def _codes(labels: pa.ChunkedArray, classes: NDArray[Any]) -> NDArray[np.int64]:
     return y
 
 
-def _look_at(model: Scorable, lump: Sequence[_Loaded]) -> list[tuple[int, Mean]]:
+def _score(model: Scorable, chunk: Sequence[_Loaded]) -> list[tuple[int, Mean]]:
     with one_blas_thread():
-        return [(run.segment, run_mean(model, run.shards)) for run in lump]
+        return [(run.segment, run_mean(model, run.shards)) for run in chunk]

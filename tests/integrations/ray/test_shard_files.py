@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.errors import InputError
-from driftquilt.integrations.ray.segment_file import Look, look, read_rows
+from driftquilt.integrations.ray.shards import FileSummary, read_rows, scan_file
 
 TABLE = pa.table({"a": range(10), "b": [None, *"bcdefghij"], "y": [0, 1] * 5})
 
@@ -34,8 +34,8 @@ WRITERS = pytest.mark.parametrize("write", [write_parquet, write_arrow])
 @WRITERS
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_look_tells_blocks_columns_and_classes(write, scheme: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    found = look("y", scheme + write(tmp_path / "rows"))
-    assert found == Look((4, 4, 2), ("a", "b", "y"), (0, 1))
+    found = scan_file("y", scheme + write(tmp_path / "rows"))
+    assert found == FileSummary((4, 4, 2), ("a", "b", "y"), (0, 1))
     assert found.n_rows == 10
 
 
@@ -58,23 +58,23 @@ def test_a_run_of_rows_with_some_columns_and_one_that_is_not_there(write, tmp_pa
 def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
     good = write_parquet(tmp_path / "good")
     with pytest.raises(InputError, match=r"has no column 'z'; it has a, b, y"):
-        look("z", good)
+        scan_file("z", good)
     with pytest.raises(InputError, match="row 0 has no label"):
-        look("b", good)
+        scan_file("b", good)
     with pytest.raises(InputError, match="cannot be read"):
-        look("y", str(tmp_path / "nothing"))
+        scan_file("y", str(tmp_path / "nothing"))
     with pytest.raises(InputError, match="has no rows"):
-        look("y", write_parquet(tmp_path / "empty", TABLE.slice(0, 0)))
+        scan_file("y", write_parquet(tmp_path / "empty", TABLE.slice(0, 0)))
     (tmp_path / "text").write_text("a,b,y\n1,2,3\n")
     with pytest.raises(InputError, match="neither a Parquet nor an Arrow file"):
-        look("y", str(tmp_path / "text"))
+        scan_file("y", str(tmp_path / "text"))
     (tmp_path / "cut").write_bytes(Path(good).read_bytes()[:-20])
     with pytest.raises(InputError, match="cannot be read"):
-        look("y", str(tmp_path / "cut"))
+        scan_file("y", str(tmp_path / "cut"))
     with pytest.raises(InputError, match="cannot be read"):
-        look("y", "nowhere://bucket/file")
+        scan_file("y", "nowhere://bucket/file")
     with pytest.raises(InputError, match="has other rows than before"):
         read_rows(good, (4, 4, 9), slice(0, 17))
     twice = pa.Table.from_arrays([TABLE["a"], TABLE["a"], TABLE["y"]], names=["a", "a", "y"])
     with pytest.raises(InputError, match="two columns of one name"):
-        look("y", write_arrow(tmp_path / "twice", twice))
+        scan_file("y", write_arrow(tmp_path / "twice", twice))
