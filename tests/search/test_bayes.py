@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import threading
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import cut, folds
 from driftquilt.core.training import Task
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.quilt.executor import Threads
@@ -146,3 +147,9 @@ def test_folds_on_threads_put_optunas_verbosity_back(monkeypatch: pytest.MonkeyP
     assert len(list(works)) == 2
     assert most == [1, 1]
     assert optuna.logging.get_verbosity() == before
+
+
+def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(MissingExtraError, match=r"optuna .*driftquilt\[paper\]"):
+        next(Bayes().trials(sine_task(), start))

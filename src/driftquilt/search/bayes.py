@@ -1,7 +1,8 @@
 """Random trials first, then trials guided by what they showed, as in the paper.
 
 The guide is optuna's tree-structured Parzen estimator: on one dimension and a handful of
-trials it finds bounds as good as a Gaussian process does, at a hundredth of the overhead.
+trials it finds bounds as good as a Gaussian process does, at a hundredth of the overhead. optuna
+comes with the extra `paper`.
 
 Paper: appendix, "More Details on Experimental Settings" (3 random and 3 guided trials).
 
@@ -14,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 from driftquilt.core.training import M, Run, Task, train
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.search.base import DISPARITY_RANGE, Trial, finish
 
 __all__ = ["Bayes"]
@@ -44,9 +46,7 @@ class Bayes:
         return [self]
 
     def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]:
-        # Imported here: only this search needs it, and it takes a quarter of a second.
-        import optuna  # noqa: PLC0415
-
+        optuna = _import_optuna()
         sampler = optuna.samplers.TPESampler(n_startup_trials=self.n_random, seed=task.seed)
         with _ONE_AT_A_TIME:
             verbosity = optuna.logging.get_verbosity()
@@ -61,3 +61,12 @@ class Bayes:
                 pass
             study.tell(asked, run.best_loss)
             yield finish(run, bound)
+
+
+def _import_optuna() -> Any:
+    """Import it at first use: only this search needs it, and it takes a quarter of a second."""
+    try:
+        import optuna  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError("optuna", extra="paper") from error
+    return optuna
