@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.cost.fresh import run_fresh
+from benchmarks.cost.measure import run_fresh
 from driftquilt.store.disk import DiskStore
 
 __all__ = ["main"]
@@ -35,7 +35,7 @@ _N_ROUNDS = 25
 
 _OPEN = """
 import json, sys, time
-from benchmarks.cost.fresh import peak_bytes
+from benchmarks.cost.measure import peak_bytes
 from driftquilt.store.disk import DiskStore
 before, started = peak_bytes(), time.perf_counter()
 with DiskStore(sys.argv[1]) as store:

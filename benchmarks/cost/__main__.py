@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.cost.machine import look_at_machine
+from benchmarks.cost.measure import look_at_machine
+from benchmarks.cost.report import to_document, to_markdown, write_bench
 from benchmarks.cost.run import Bench, Scope, plan_steps
-from benchmarks.cost.text import to_document, to_markdown, write_bench
 from driftquilt.cli.output import AsJson, print_json, split
 
 __all__ = ["bench"]

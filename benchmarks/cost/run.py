@@ -15,19 +15,31 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from benchmarks.cost.drift import (
+from benchmarks.cost.drifts import (
+    QUICK_SIZES,
+    SIZES,
     TORCH,
     DriftCost,
+    GrowthCost,
     choose_segments,
     choose_streams,
     measure_drift,
+    measure_growth,
     our_methods,
 )
-from benchmarks.cost.growth import QUICK_SIZES, SIZES, GrowthCost, measure_growth
-from benchmarks.cost.kernels import SHAPES, KernelCost, measure_kernels
-from benchmarks.cost.machine import Machine
-from benchmarks.cost.online import ONLINE_MODELS, WIDTHS, OnlineCost, measure_online
-from benchmarks.cost.startup import STARTS, StartupCost, measure_startup
+from benchmarks.cost.measure import Machine
+from benchmarks.cost.speed import (
+    ONLINE_MODELS,
+    SHAPES,
+    STARTS,
+    WIDTHS,
+    KernelCost,
+    OnlineCost,
+    StartupCost,
+    measure_kernels,
+    measure_online,
+    measure_startup,
+)
 from benchmarks.torch_quilt import TorchQuilt
 from driftquilt.errors import InputError
 

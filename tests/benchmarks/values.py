@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.cost.drift import DriftCost
-from benchmarks.cost.growth import GrowthCost
-from benchmarks.cost.kernels import KernelCost
-from benchmarks.cost.machine import Machine
-from benchmarks.cost.online import OnlineCost
+from benchmarks.cost.drifts import DriftCost, GrowthCost
+from benchmarks.cost.measure import Machine
 from benchmarks.cost.run import Bench
-from benchmarks.cost.startup import StartupCost
+from benchmarks.cost.speed import KernelCost, OnlineCost, StartupCost
 
 MACHINE = Machine("0.1.0", "3.11.7", {"numpy": "2.4.6"}, "Linux x86_64", "a | b", 2, 0.5)
 

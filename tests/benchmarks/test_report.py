@@ -1,4 +1,4 @@
-"""JSON that holds everything, and Markdown tables that are well formed."""
+"""Ratios of known values, JSON that holds everything, and well-formed Markdown tables."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+from benchmarks.cost.report import (
+    drift_means,
+    geometric_mean,
+    growth_ratios,
+    kernel_ratios,
+    online_ratios,
+    to_document,
+    to_markdown,
+    torch_ratios,
+    write_bench,
+)
 from benchmarks.cost.run import Bench
-from benchmarks.cost.text import to_document, to_markdown, write_bench
 
-from tests.benchmarks.values import BENCH, MACHINE
+from tests.benchmarks.values import BENCH, DRIFTS, MACHINE
 
 
 def tables(markdown: str) -> dict[str, list[list[str]]]:
@@ -71,3 +82,36 @@ def test_both_files_are_written(tmp_path: Path) -> None:
         json.dumps(to_document(BENCH))
     )
     assert (tmp_path / "bench.md").read_text(encoding="utf-8") == to_markdown(BENCH)
+
+
+def test_a_stream_counts_by_the_mean_over_its_segments() -> None:
+    mean = drift_means(DRIFTS)["sea"]["default"]
+    assert (mean.cpu_seconds, mean.wall_seconds) == (1.0, 2.0)
+    assert mean.accuracy == pytest.approx(0.8)
+
+
+def test_the_published_procedure_is_compared_stream_by_stream() -> None:
+    assert torch_ratios(DRIFTS) == {"default": {"sine": 4.0, "sea": 8.0}}
+
+
+def test_without_the_published_procedure_there_is_no_ratio() -> None:
+    assert torch_ratios(cost for cost in DRIFTS if cost.method != "torch") == {}
+
+
+def test_streams_are_summed_up_by_the_geometric_mean() -> None:
+    assert geometric_mean([4.0, 9.0]) == pytest.approx(6.0)
+    assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+
+
+def test_kernels_are_multiples_of_their_products() -> None:
+    assert kernel_ratios(BENCH.kernels[0]) == pytest.approx((1.5, 3.0))
+
+
+def test_sizes_are_multiples_of_the_smallest_wherever_it_stands() -> None:
+    assert growth_ratios(BENCH.growth) == [(15.0, 2.0), (1.0, 1.0)]
+    assert growth_ratios([]) == []
+
+
+def test_the_net_is_a_multiple_of_each_tree() -> None:
+    assert online_ratios(BENCH.online) == {"sine": {"HAT": 10.0}}
+    assert online_ratios(BENCH.online[1:]) == {}
