@@ -39,7 +39,7 @@ from river.forest import ARFClassifier
 from river.tree import HoeffdingAdaptiveTreeClassifier
 from sklearn.utils import check_random_state
 
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Row
 from driftquilt.detectors.base import Never
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import load, names

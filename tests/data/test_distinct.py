@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from driftquilt.data import distinct
-from driftquilt.data.codes import read_labels, read_segments
-from driftquilt.data.distinct import distinct_arrow, distinct_ints
+from driftquilt.data import labels
+from driftquilt.data.labels import distinct_arrow, distinct_ints, read_labels, read_segments
 from driftquilt.errors import InputError
 
 MAY, JUNE = dt.date(2024, 5, 1), dt.date(2024, 6, 1)
@@ -35,7 +34,7 @@ def test_distinct_ints_are_those_of_unique(numbers: np.ndarray[Any, Any]) -> Non
 
 
 def test_distinct_ints_are_the_same_over_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distinct, "_BLOCK", 7)
+    monkeypatch.setattr(labels, "_BLOCK", 7)
     numbers = np.random.default_rng(0).integers(-5, 30, size=100).astype(np.int8)
     for one, other in zip(
         distinct_ints(numbers),

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.table import read_table
+from driftquilt.data.frame import read_frame
 from driftquilt.errors import InputError, ModelFileError
 
 pd = pytest.importorskip("pandas")
@@ -35,11 +35,11 @@ def tables(draw: st.DrawFn) -> Columns:
 
 def encode(columns: Columns, rows: Any = None) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Fit on all rows, transform some of them."""
-    table = read_table(columns)
+    table = read_frame(columns)
     if rows is None:
         return Encoder.fit(table).transform(table)
     some = {name: [column[i] for i in rows] for name, column in columns.items()}
-    return Encoder.fit(table).transform(read_table(some))
+    return Encoder.fit(table).transform(read_frame(some))
 
 
 @given(st.lists(finite, min_size=2, max_size=50))
@@ -70,18 +70,18 @@ def test_the_order_of_rows_at_fit_hardly_matters(columns: Columns, random: Any) 
 
 @given(tables())
 def test_the_matrix_is_float32_contiguous_finite_and_as_wide_as_its_names(columns: Columns) -> None:
-    table = read_table(columns)
+    table = read_frame(columns)
     encoder = Encoder.fit(table)
     out = encoder.transform(table)
     assert out.dtype == np.float32
     assert out.flags.c_contiguous
     assert np.isfinite(out).all()
-    assert out.shape == (table.n_rows, len(encoder.feature_names_out))
+    assert out.shape == (len(table), len(encoder.feature_names_out))
 
 
 @given(tables())
 def test_json_round_trip_gives_an_equal_encoder_and_equal_bits(columns: Columns) -> None:
-    table = read_table(columns)
+    table = read_frame(columns)
     encoder = Encoder.fit(table)
     again = Encoder.from_json(json.loads(json.dumps(encoder.to_json())))
     assert again == encoder
@@ -90,7 +90,7 @@ def test_json_round_trip_gives_an_equal_encoder_and_equal_bits(columns: Columns)
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=20), st.text(max_size=3))
 def test_a_category_not_seen_at_fit_is_all_zeros(seen: list[str], new: str) -> None:
-    out = Encoder.fit(read_table({"c": seen})).transform(read_table({"c": [new, *seen]}))
+    out = Encoder.fit(read_frame({"c": seen})).transform(read_frame({"c": [new, *seen]}))
     np.testing.assert_array_equal(out[0].sum(), float(new in seen))
     np.testing.assert_array_equal(out[1:].sum(axis=1), np.ones(len(seen)))
 
@@ -105,37 +105,37 @@ def test_every_library_gives_the_same_matrix() -> None:
     expected = encode(columns)
     given_as = [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), rows]
     for X in [*given_as, np.array(rows, dtype=object)]:
-        table = read_table(X)
+        table = read_frame(X)
         np.testing.assert_array_equal(Encoder.fit(table).transform(table), expected)
 
 
 def test_a_missing_number_is_the_mean_with_a_flag_only_if_one_was_missing_at_fit() -> None:
-    flagged = Encoder.fit(read_table({"a": [1.0, None, 3.0]}))
-    plain = Encoder.fit(read_table({"a": [1.0, 3.0]}))
-    new = read_table({"a": [None, 3.0]})
+    flagged = Encoder.fit(read_frame({"a": [1.0, None, 3.0]}))
+    plain = Encoder.fit(read_frame({"a": [1.0, 3.0]}))
+    new = read_frame({"a": [None, 3.0]})
     assert flagged.feature_names_out == ("a", "a=missing")
     assert flagged.transform(new).tolist() == [[0, 1], [1, 0]]
     assert plain.transform(new).tolist() == [[0], [1]]
 
 
 def test_missing_text_is_a_category_only_if_it_was_seen() -> None:
-    new = read_table({"c": ["x", None]})
-    assert Encoder.fit(read_table({"c": ["x", None]})).transform(new).tolist() == [[1, 0], [0, 1]]
-    assert Encoder.fit(read_table({"c": ["x", "y"]})).transform(new).tolist() == [[1, 0], [0, 0]]
+    new = read_frame({"c": ["x", None]})
+    assert Encoder.fit(read_frame({"c": ["x", None]})).transform(new).tolist() == [[1, 0], [0, 1]]
+    assert Encoder.fit(read_frame({"c": ["x", "y"]})).transform(new).tolist() == [[1, 0], [0, 0]]
 
 
 def test_features_follow_the_columns_and_categories_are_sorted() -> None:
-    table = read_table({"c": ["b", "a", None], "n": [1, None, 2], "m": [1, 2, 3]})
+    table = read_frame({"c": ["b", "a", None], "n": [1, None, 2], "m": [1, 2, 3]})
     names = ("c=a", "c=b", "c=missing", "n", "n=missing", "m")
     assert Encoder.fit(table).feature_names_out == names
 
 
 def test_only_the_most_frequent_256_categories_are_kept_ties_by_name() -> None:
     names = [f"c{i:03d}" for i in range(300)]
-    encoder = Encoder.fit(read_table({"c": [*names, "c299", "c298"]}))
+    encoder = Encoder.fit(read_frame({"c": [*names, "c299", "c298"]}))
     kept = [f"c={name}" for name in [*names[:254], "c298", "c299"]]
     assert list(encoder.feature_names_out) == kept
-    with_missing = Encoder.fit(read_table({"c": [*names, None]})).feature_names_out
+    with_missing = Encoder.fit(read_frame({"c": [*names, None]})).feature_names_out
     assert len(with_missing) == 256
     assert with_missing[-1] == "c=missing"
 
@@ -151,67 +151,67 @@ def test_scale_does_not_depend_on_the_unit(size: float) -> None:
 
 
 def test_a_value_far_from_those_at_fit_stays_finite() -> None:
-    out = Encoder.fit(read_table({"a": [0.0, 1e-30]})).transform(read_table({"a": [1e30, -1e30]}))
+    out = Encoder.fit(read_frame({"a": [0.0, 1e-30]})).transform(read_frame({"a": [1e30, -1e30]}))
     assert np.isfinite(out).all()
     assert out[0, 0] > 0 > out[1, 0]
 
 
 def test_more_rows_than_a_block_are_scaled_alike() -> None:
     X = np.random.default_rng(0).normal(3, 5, size=(150_000, 2))
-    table = read_table(X)
+    table = read_frame(X)
     expected = (X - X.mean(axis=0)) / X.std(axis=0)
     np.testing.assert_allclose(Encoder.fit(table).transform(table), expected, atol=1e-5)
 
 
 def test_named_columns_are_found_in_any_order_and_extra_ones_ignored() -> None:
-    encoder = Encoder.fit(read_table({"a": [1, 3], "b": ["x", "y"]}))
-    same = encoder.transform(read_table({"z": [0], "b": ["y"], "a": [3]}))
+    encoder = Encoder.fit(read_frame({"a": [1, 3], "b": ["x", "y"]}))
+    same = encoder.transform(read_frame({"z": [0], "b": ["y"], "a": [3]}))
     assert same.tolist() == [[1, 0, 1]]
 
 
 def test_columns_are_found_by_position_if_either_table_has_no_names() -> None:
     X = np.array([[1.0, 2.0], [3.0, 6.0]])
-    bare, named = read_table(X), read_table({"a": X[:, 0], "b": X[:, 1]})
+    bare, named = read_frame(X), read_frame({"a": X[:, 0], "b": X[:, 1]})
     expected = Encoder.fit(bare).transform(bare)
     np.testing.assert_array_equal(Encoder.fit(named).transform(bare), expected)
     np.testing.assert_array_equal(Encoder.fit(bare).transform(named), expected)
 
 
 def test_lacking_columns_are_all_named_with_the_nearest_present() -> None:
-    encoder = Encoder.fit(read_table({"income": [1, 2], "city": ["x", "y"], "q": [1, 2]}))
+    encoder = Encoder.fit(read_frame({"income": [1, 2], "city": ["x", "y"], "q": [1, 2]}))
     message = r"'income' \(did you mean 'Income'\?\), 'city'; add them"
     with pytest.raises(InputError, match=message):
-        encoder.transform(read_table({"Income": [1], "q": [1]}))
+        encoder.transform(read_frame({"Income": [1], "q": [1]}))
 
 
 def test_the_wrong_number_of_columns_is_told_in_scikit_learns_words() -> None:
-    encoder = Encoder.fit(read_table(np.eye(3)))
+    encoder = Encoder.fit(read_frame(np.eye(3)))
     message = "^X has 2 features, but QuiltClassifier is expecting 3 features as input$"
     with pytest.raises(InputError, match=message):
-        encoder.transform(read_table(np.eye(2)))
+        encoder.transform(read_frame(np.eye(2)))
 
 
 def test_a_column_that_changed_its_kind_is_named() -> None:
-    encoder = Encoder.fit(read_table({"a": [1, 2], "b": ["x", "y"]}))
+    encoder = Encoder.fit(read_frame({"a": [1, 2], "b": ["x", "y"]}))
     with pytest.raises(InputError, match=r"'a' was numbers at fit and is text now \(row 1 holds"):
-        encoder.transform(read_table({"a": [None, "7"], "b": ["x", "x"]}))
+        encoder.transform(read_frame({"a": [None, "7"], "b": ["x", "x"]}))
     with pytest.raises(InputError, match=r"'b' was text at fit and is numbers now \(row 0 holds"):
-        encoder.transform(read_table({"a": [1], "b": [7]}))
+        encoder.transform(read_frame({"a": [1], "b": [7]}))
 
 
 def test_an_all_missing_column_fits_both_kinds_at_transform() -> None:
-    encoder = Encoder.fit(read_table({"a": [1, 2], "b": ["x", "y"]}))
+    encoder = Encoder.fit(read_frame({"a": [1, 2], "b": ["x", "y"]}))
     empty_text = np.array([None, None], dtype=object)
-    out = encoder.transform(read_table(pl.DataFrame({"a": [None], "b": [None]})))
+    out = encoder.transform(read_frame(pl.DataFrame({"a": [None], "b": [None]})))
     assert out.tolist() == [[0, 0, 0]]
-    table = read_table({"a": pl.Series(empty_text, dtype=pl.String), "b": [np.nan, np.nan]})
+    table = read_frame({"a": pl.Series(empty_text, dtype=pl.String), "b": [np.nan, np.nan]})
     assert not encoder.transform(table).any()
 
 
 @pytest.mark.parametrize("empty", [[None, None], pd.Series([None, None], dtype="string")])
 def test_a_column_without_any_value_at_fit_is_refused(empty: Any) -> None:
     with pytest.raises(InputError, match="'a' has no value in any of the 2 rows; drop it"):
-        Encoder.fit(read_table({"a": empty}))
+        Encoder.fit(read_frame({"a": empty}))
 
 
 GOOD: dict[str, Any] = {"name": "a", "mean": 0.0, "std": 1.0, "missing": False}

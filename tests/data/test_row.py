@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -14,8 +15,7 @@ from hypothesis import strategies as st
 
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.row import RowEncoder, read_row
-from driftquilt.data.table import read_table
+from driftquilt.data.frame import Frame, Row, read_frame, read_row
 from driftquilt.errors import InputError
 
 pd = pytest.importorskip("pandas")
@@ -39,11 +39,16 @@ def tables(draw: st.DrawFn) -> tuple[Columns, Columns]:
     return seen, new
 
 
+def one_by_one(seen: Columns) -> Callable[[Row], Any]:
+    """An encoder of one row at a time, fitted to a table."""
+    encoder = Encoder.fit(read_frame(seen))
+    return lambda row: encoder.encode(Frame.of_row(row))[0]
+
+
 @given(tables())
 def test_a_row_alone_equals_the_table_of_that_row(given_as: tuple[Columns, Columns]) -> None:
     seen, new = given_as
-    encoder = Encoder.fit(read_table(seen))
-    encode = RowEncoder(encoder)
+    encoder = Encoder.fit(read_frame(seen))
     for columns in (seen, new):
         for at in range(len(columns["n"])):
             row = {name: values[at] for name, values in columns.items()}
@@ -51,28 +56,27 @@ def test_a_row_alone_equals_the_table_of_that_row(given_as: tuple[Columns, Colum
                 name: np.array([value], dtype=object if name in "cd" else float)
                 for name, value in row.items()
             }
-            expected = encoder.transform(read_table(typed))[0]
-            found = encode(read_row(row))
+            expected = encoder.transform(read_frame(typed))[0]
+            found = encoder.encode(Frame.of_row(read_row(row)))[0]
             assert found.dtype == np.float32
             assert found.tobytes() == expected.tobytes()
             assert np.isfinite(found).all()
 
 
 def test_a_column_that_a_row_lacks_is_missing_and_one_too_many_is_left_out() -> None:
-    encoder = Encoder.fit(read_table({"n": [1.0, None, 3.0], "c": ["x", "y", None]}))
-    encode = RowEncoder(encoder)
+    encode = one_by_one({"n": [1.0, None, 3.0], "c": ["x", "y", None]})
     assert encode({}).tolist() == encode({"n": None, "c": None}).tolist() == [0, 1, 0, 0, 1]
     assert encode({"z": 5.0, "c": "x", "n": 3.0}).tolist() == [1, 0, 1, 0, 0]
 
 
 def test_the_order_of_keys_plays_no_part() -> None:
-    encode = RowEncoder(Encoder.fit(read_table({"n": [1.0, 3.0], "c": ["x", "y"]})))
+    encode = one_by_one({"n": [1.0, 3.0], "c": ["x", "y"]})
     one, other = encode({"n": 1.0, "c": "y"}), encode({"c": "y", "n": 1.0})
     assert one.tobytes() == other.tobytes()
 
 
 def test_text_where_there_were_numbers_is_refused() -> None:
-    encode = RowEncoder(Encoder.fit(read_table({"n": [1.0, 3.0]})))
+    encode = one_by_one({"n": [1.0, 3.0]})
     with pytest.raises(InputError, match="column 'n' holds the text 'x', but it has held numbers"):
         encode({"n": "x"})
 
@@ -145,7 +149,7 @@ def test_what_a_table_refuses_a_row_refuses_with_its_column(value: Any) -> None:
     holder = np.empty(1, dtype=object)
     holder[0] = value
     with pytest.raises(InputError):
-        read_table({"a": holder})
+        read_frame({"a": holder})
     with pytest.raises(InputError, match="column 'a' holds"):
         read_row({"a": value})
 

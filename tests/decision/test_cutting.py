@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.data.codes import read_segments
+from driftquilt.data.labels import read_segments
 from driftquilt.decision import columns, cutting
 from driftquilt.decision.cutting import by_column, by_detector, by_time, sort_by_time
 from driftquilt.errors import InputError

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.table import read_table
+from driftquilt.data.frame import read_frame
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import Stream, read_stream
 from driftquilt.paper.plan import EXPERIMENTS, Plan, make_plan
@@ -37,11 +37,11 @@ def test_rows_are_encoded_as_the_classifier_encodes_them(path: Path) -> None:
     frame = pd.read_csv(path, parse_dates=["since"])
     frame["since"] = (frame["since"] - pd.Timestamp(0)) / pd.Timedelta(days=1)
     columns = frame[["price", "visits", "channel", "member", "since", "app version"]]
-    oracle = Encoder.fit(read_table(columns))
+    oracle = Encoder.fit(read_frame(columns))
     X, names = encode(read(path), len(frame), n_known=len(frame))
     assert names == oracle.feature_names_out
     assert {"channel=app", "channel=missing", "visits=missing", "since"} < set(names)
-    np.testing.assert_array_equal(X, oracle.transform(read_table(columns)))
+    np.testing.assert_array_equal(X, oracle.transform(read_frame(columns)))
 
 
 def test_under_honest_a_later_category_is_unknown_until_a_row_with_it_is_seen(path: Path) -> None:

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from driftquilt import QuiltClassifier
-from driftquilt.data import arrow, in_place
+from driftquilt.data import arrow
+from driftquilt.data.arrow import ArrowFrame
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.in_place import TableInPlace
-from driftquilt.data.table import Table
+from driftquilt.data.frame import Frame
 
 pd = pytest.importorskip("pandas")
 
@@ -33,7 +33,6 @@ N = 1200
 def _unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables stay in their chunks, as large ones do."""
     monkeypatch.setattr(arrow, "SMALLEST_PIECE", 1)
-    monkeypatch.setattr(in_place, "SMALLEST_PIECE", 1)
 
 
 pytestmark = pytest.mark.usefixtures("_unloaded")
@@ -149,7 +148,7 @@ def test_batches_add_up_to_the_model_of_all_rows(kinds: tuple[str, str]) -> None
         batch = given_as[kind](ROWS[rows])
         twin.partial_fit(batch, LABELS[rows], segments=MONTHS[rows])
     assert_same(clf, twin)
-    assert isinstance(twin._seen.features, TableInPlace if kinds == ("arrow",) * 2 else Table)
+    assert isinstance(twin._seen.features, ArrowFrame if kinds == ("arrow",) * 2 else Frame)
 
 
 def test_a_batch_may_have_no_value_in_a_column_of_text() -> None:
@@ -202,11 +201,11 @@ def test_a_mapped_file_is_sampled_and_not_loaded(
         file.write_table(table, max_chunksize=50_000)
     encoded_at_once = list[int]()
 
-    def transform(self: Encoder, rows: Table, plain: Any = Encoder.transform) -> Any:
-        encoded_at_once.append(rows.n_rows)
+    def encode(self: Encoder, rows: Frame, plain: Any = Encoder.encode) -> Any:
+        encoded_at_once.append(len(rows))
         return plain(self, rows)
 
-    monkeypatch.setattr(Encoder, "transform", transform)
+    monkeypatch.setattr(Encoder, "encode", encode)
     with pa.memory_map(str(tmp_path / "rows.arrow")) as source:
         mapped = pa.ipc.open_file(source).read_all()
         allocated = pa.total_allocated_bytes()

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Frame, Row
+from driftquilt.data.labels import Label
 from driftquilt.detectors.named import make_detector
 from driftquilt.learners.mlp import MLP
-from driftquilt.stream.champion import Champion
+from driftquilt.stream.experts import Champion, OnlineNet
 from driftquilt.stream.learning import Learning
-from driftquilt.stream.online import OnlineNet
-from driftquilt.stream.rows import Label
 from tests.stream.streams import estimator, rows
 
 Packed = tuple[dict[str, NDArray[Any]], dict[str, Any]]
@@ -29,6 +28,15 @@ any_rows = st.fixed_dictionaries(
     {}, optional={"a": values, "b": values, "c": st.none() | st.sampled_from(["x", "y"])}
 )
 coded = st.lists(st.tuples(any_rows, st.integers(0, 3)), min_size=1, max_size=25)
+
+
+def ask(net: OnlineNet, row: Row) -> NDArray[np.float32]:
+    """Probabilities of the classes so far."""
+    probabilities = np.zeros((1, net.n_classes), dtype=np.float32)
+    if net.n_classes:
+        net.expert.add(Frame.of_row(row), 1.0, probabilities)
+    answer: NDArray[np.float32] = probabilities[0]
+    return answer
 
 
 def through_files(packed: Packed) -> Packed:
@@ -49,12 +57,15 @@ def test_a_net_unpacked_at_any_row_goes_on_exactly(some: list[tuple[Row, int]], 
     some = in_order(some)
     net = OnlineNet(SMALL, seed=0)
     for row, code in some[:cut]:
-        net.learn(row, code)
+        net.learn(Frame.of_row(row), code)
     twin = OnlineNet(SMALL, seed=0)
     twin.unpack(*through_files(net.pack()))
     for row, code in [*some[cut:], *some]:
-        assert net.predict(row).tobytes() == twin.predict(row).tobytes()
-        assert net.learn(row, code).tobytes() == twin.learn(row, code).tobytes()
+        assert ask(net, row).tobytes() == ask(twin, row).tobytes()
+        assert (
+            net.learn(Frame.of_row(row), code).tobytes()
+            == twin.learn(Frame.of_row(row), code).tobytes()
+        )
     assert net.n_classes == twin.n_classes == 1 + max(code for _, code in some)
 
 
@@ -65,8 +76,8 @@ def test_learning_gives_the_probabilities_that_a_prediction_would_have(
 ) -> None:
     net = OnlineNet(SMALL, seed=0)
     for row, code in in_order(some):
-        before = net.predict(row)
-        answer = net.learn(row, code)
+        before = ask(net, row)
+        answer = net.learn(Frame.of_row(row), code)
         np.testing.assert_allclose(answer, before, rtol=1e-4, atol=1e-6)
         assert len(before) == 0 or abs(float(before.sum()) - 1) < 1e-4
 
@@ -74,26 +85,28 @@ def test_learning_gives_the_probabilities_that_a_prediction_would_have(
 def test_rows_without_columns_teach_the_frequency_of_classes() -> None:
     net = OnlineNet(SMALL, seed=0)
     for turn in range(300):
-        net.learn({}, int(turn % 4 == 3))
-    assert net.predict({}).argmax() == 0
-    assert net.predict({"new": 1.0}).argmax() == 0
+        net.learn(Frame.of_row({}), int(turn % 4 == 3))
+    assert ask(net, {}).argmax() == 0
+    assert ask(net, {"new": 1.0}).argmax() == 0
 
 
 def test_a_single_class_is_certain() -> None:
     net = OnlineNet(SMALL, seed=0)
     for _ in range(5):
-        net.learn({"a": 1.0}, 0)
-    assert net.predict({"a": 2.0}).tolist() == [1.0]
+        net.learn(Frame.of_row({"a": 1.0}), 0)
+    assert ask(net, {"a": 2.0}).tolist() == [1.0]
 
 
 def test_one_wild_value_does_not_ruin_a_net() -> None:
     def n_right(wild: float | None) -> int:
         net, right = OnlineNet(MLP(learning_rate=0.01), seed=0), 0
         for turn, (x, y) in enumerate(in_order([(x, len(y)) for x, y in rows(140)])):
-            answer = net.learn({"a": x["a"], "b": x["b"]}, y)
+            answer = net.learn(Frame.of_row({"a": x["a"], "b": x["b"]}), y)
             right += len(answer) > 1 and int(answer.argmax()) == y
             if wild is not None and turn in (40, 41, 42):
-                net.learn({"rare": wild if turn == 42 else float(turn), "b": x["b"]}, 1)
+                net.learn(
+                    Frame.of_row({"rare": wild if turn == 42 else float(turn), "b": x["b"]}), 1
+                )
         assert np.isfinite(net.pack()[0]["theta"]).all()
         return right
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftquilt.data.labels import read_label
 from driftquilt.errors import InputError
 from driftquilt.store.base import SealedSegment
 from driftquilt.stream import events
@@ -17,7 +18,6 @@ from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import Event, ModelTrained, read_event
 from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
 from driftquilt.stream.history import fade, least_used
-from driftquilt.stream.rows import read_label
 from driftquilt.stream.settings import StreamSettings
 
 losses = st.floats(0, 10)

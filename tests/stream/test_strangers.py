@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from driftquilt import RiverQuilt
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Row
 from driftquilt.errors import InputError
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.strangers import refuse_stranger
+from driftquilt.stream.columns import refuse_stranger
 from tests.stream.streams import hasty, learn, left_in, rows, start
 
 ROWS = rows(80)

@@ -1,52 +1,329 @@
-"""An Arrow table becomes columns that are read in place, checked once, never copied.
+"""An Arrow table stays where it lies, perhaps in a mapped file; rows are read when asked for.
 
-Numbers and categories are seen through views of Arrow's own memory, which may be a file that
-was mapped; dates, times and time spans are computed from it for the rows that are asked for.
-Kinds without such a view are read at once as `columns` reads them, and refused as it refuses
-them: decimals, lists. Arrow's memory does not change, so nothing protects it from the caller.
+Numbers and categories are seen through views of Arrow's own memory; dates, times and time spans are
+computed from it for the rows that are asked for. Kinds without such a view (decimals) are read at
+once as `columns` reads them. All is checked once, and refused as `columns` refuses it. Arrow's
+memory does not change, so nothing protects it from the caller.
+
+A `Column` is made of pieces, one after the other. What it gives for some rows is what `columns`
+would have read there:
+
+    read(rows)  (k,)  float64 with NaN where missing, or str objects with None where missing
+
+`rows` is a slice without a step, or row numbers from 0 on. `ArrowFrame.take` gives a `Frame`.
 
 >>> import pyarrow as pa
 >>> table = read_in_place(pa.table({"age": [31, None, 7], "city": ["Oslo", "Rome", None]}))
->>> table.take(slice(1, 3)).columns
-(array([nan,  7.]), array(['Rome', None], dtype=object))
+>>> frame = table.take(slice(1, 3))
+>>> frame.numbers.tolist(), frame.texts
+([[nan], [7.0]], {'city': array(['Rome', None], dtype=object)})
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS, from_arrow, part_name, seconds
 from driftquilt.data.columns import FLOAT32_MAX, is_missing, is_text, read_column, refuse_extremes
-from driftquilt.data.header import check_columns, flatten
-from driftquilt.data.in_place import (
-    BLOCK,
-    LONGEST_PIECE,
-    SMALLEST_PIECE,
-    Column,
-    Fixed,
-    Loaded,
-    Made,
-    Strings,
-    TableInPlace,
-)
+from driftquilt.data.frame import BLOCK, Frame, as_frame
 from driftquilt.data.mapped_memory import note_read
-from driftquilt.data.moments import CLOCK_PARTS, PARTS, from_arrow, part_name, seconds
-from driftquilt.data.table import as_frame
+from driftquilt.data.matching import check_columns, flatten, line_up
 
-__all__ = ["has_one_dictionary", "read_in_place"]
+__all__ = [
+    "LONGEST_PIECE",
+    "SMALLEST_PIECE",
+    "ArrowFrame",
+    "Column",
+    "Fixed",
+    "Loaded",
+    "Made",
+    "Picks",
+    "Piece",
+    "Strings",
+    "has_one_dictionary",
+    "read_in_place",
+    "stack_in_place",
+]
+
+SMALLEST_PIECE = 4096  # rows; smaller ones cost more to visit than to copy
+LONGEST_PIECE = 2**20  # rows; what is read of a longer one at a time would take much memory
+
+Picks: TypeAlias = slice | NDArray[np.integer[Any]]
 
 
-def read_in_place(X: Any) -> TableInPlace:
+class Piece(Protocol):
+    """Some rows of a column that follow each other."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that may lie in a mapped file."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, rows: Picks) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """Rows that are in memory as they are read."""
+
+    values: NDArray[Any]
+    n_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        return self.values[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """Numbers as Arrow holds them, or places in a list of texts whose last stands for missing.
+
+    `valid` has a bit per row, that of the first row at `first_bit`; None if no row is missing.
+    """
+
+    values: NDArray[Any]
+    valid: NDArray[np.uint8] | None = None
+    first_bit: int = 0
+    texts: NDArray[Any] | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        return self.values.nbytes
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        if self.texts is None:
+            return self._fill(rows, np.float64, np.nan)
+        texts: NDArray[Any] = self.texts[self._fill(rows, np.intp, -1)]
+        return texts
+
+    def _fill(self, rows: Picks, dtype: DTypeLike, missing: float) -> NDArray[Any]:
+        values = self.values[rows].astype(dtype)
+        if self.valid is not None:
+            bits = self.first_bit + (
+                np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else rows
+            )
+            values[(self.valid[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 0] = missing
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Strings:
+    """An Arrow array of strings."""
+
+    array: Any
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self.array.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        array = self.array[rows] if isinstance(rows, slice) else self.array.take(rows)
+        coded = array.dictionary_encode()  # one Python string per category, not per row
+        texts = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+        read: NDArray[Any] = texts[coded.indices.fill_null(len(texts) - 1).to_numpy()]
+        return read
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An Arrow array of which `make` makes numbers, of each row by itself."""
+
+    array: Any
+    make: Callable[[Any], NDArray[np.float64]]
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self.array.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        return self.make(self.array[rows] if isinstance(rows, slice) else self.array.take(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Pieces one after the other; of their rows, those that are `picked` count, or all."""
+
+    pieces: tuple[Piece, ...]
+    is_text: bool
+    picked: NDArray[np.intp] | None = None
+
+    def __len__(self) -> int:
+        return int(self._bounds[-1]) if self.picked is None else len(self.picked)
+
+    @cached_property
+    def _bounds(self) -> NDArray[np.intp]:
+        """Where each piece begins, and where the last one ends."""
+        return np.cumsum([0, *map(len, self.pieces)])
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        """Some of the rows."""
+        if self.picked is not None:
+            rows = self.picked[rows]
+        if len(self.pieces) == 1:
+            return _read_piece(self.pieces[0], rows)
+        if isinstance(rows, slice):
+            return self._read_run(*rows.indices(len(self))[:2])
+        if np.all(rows[1:] >= rows[:-1]):
+            return self._read_rising(rows)
+        order = np.argsort(rows, kind="stable")
+        rising = self._read_rising(rows[order])
+        read = np.empty_like(rising)
+        read[order] = rising
+        return read
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """All rows, some at a time."""
+        for first in range(0, len(self), BLOCK):
+            yield self.read(slice(first, first + BLOCK))
+
+    def present(self) -> NDArray[np.float64]:
+        """All numbers but the missing ones, in memory that is the caller's."""
+        numbers, end = np.empty(len(self)), 0
+        for block in self.blocks():
+            seen = block[~np.isnan(block)]
+            numbers[end : end + len(seen)] = seen
+            end += len(seen)
+        return numbers[:end]
+
+    def counts(self) -> Counter[str | None]:
+        """How many rows have each text."""
+        counts: Counter[str | None] = Counter()
+        for block in self.blocks():
+            counts.update(block.tolist())
+        return counts
+
+    def kind(self) -> str:
+        """What the rows hold: "numbers", "text" or "nothing"."""
+        if not self.is_text:
+            empty = all(np.isnan(block).all() for block in self.blocks())
+            return "nothing" if empty else "numbers"
+        empty = all(value is None for block in self.blocks() for value in block)
+        return "nothing" if empty else "text"
+
+    def pick(self, rows: NDArray[np.intp]) -> Column:
+        """The column as if it had these rows alone; they are not read yet."""
+        return replace(self, picked=rows if self.picked is None else self.picked[rows])
+
+    def append(self, later: Column) -> Column:
+        """The column with the later one below it; small pieces become one."""
+        pieces = list(self.pieces)
+        for piece in later.pieces:
+            if max(len(pieces[-1]), len(piece)) < SMALLEST_PIECE:
+                both = [part.read(slice(0, len(part))) for part in (pieces[-1], piece)]
+                pieces[-1] = Loaded(np.concatenate(both))
+            else:
+                pieces.append(piece)
+        return Column(tuple(pieces), self.is_text)
+
+    def _read_run(self, start: int, stop: int) -> NDArray[Any]:
+        spans = zip(self.pieces, self._bounds[:-1].tolist(), strict=True)
+        return self._concatenate(
+            _read_piece(piece, slice(max(start - first, 0), stop - first))
+            for piece, first in spans
+            if first < stop and start < first + len(piece)
+        )
+
+    def _read_rising(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        ends = np.searchsorted(rows, self._bounds).tolist()
+        spans = zip(self.pieces, self._bounds.tolist(), ends, ends[1:], strict=False)
+        return self._concatenate(
+            _read_piece(piece, rows[a:b] - first) for piece, first, a, b in spans if a < b
+        )
+
+    def _concatenate(self, parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
+        nothing = np.empty(0, dtype=object if self.is_text else np.float64)
+        found = list(parts)
+        return found[0] if len(found) == 1 else np.concatenate([nothing, *found])
+
+
+def _read_piece(piece: Piece, rows: Picks) -> NDArray[Any]:
+    read = piece.read(rows)
+    note_read(piece.n_bytes, len(read))
+    return read
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowFrame:
+    """Columns of equal length by name, read when asked; `named` as in `Frame`."""
+
+    parts: dict[str, Column]
+    named: bool = True
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parts.values())))
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns, in the caller's order."""
+        return tuple(self.parts)
+
+    def take(self, rows: Picks) -> Frame:
+        """Some of the rows, read."""
+        read = {name: column.read(rows) for name, column in self.parts.items()}
+        return Frame.of_arrays(read, named=self.named)
+
+    def load(self) -> Frame:
+        """All of them."""
+        return self.take(slice(0, len(self)))
+
+    def is_text(self, name: str) -> bool:
+        """Whether the column is text; if not, it is numbers."""
+        return self.parts[name].is_text
+
+    def kind(self, name: str) -> str:
+        """What the column holds: "numbers", "text", or "nothing" if all of it is missing."""
+        return self.parts[name].kind()
+
+    def present(self, name: str) -> NDArray[np.float64]:
+        """The numbers of a column but the missing ones, copied."""
+        return self.parts[name].present()
+
+    def counts(self, name: str) -> Counter[str | None]:
+        """How many rows have each text."""
+        return self.parts[name].counts()
+
+    def pick(self, rows: NDArray[np.bool_]) -> ArrowFrame:
+        """The table as if it had these rows alone."""
+        places = np.flatnonzero(rows)
+        parts = {name: column.pick(places) for name, column in self.parts.items()}
+        return replace(self, parts=parts)
+
+
+def stack_in_place(first: ArrowFrame, second: ArrowFrame) -> ArrowFrame | None:
+    """Append the rows of `second` unread; None where a column is text in one of them alone."""
+    below = [second.parts[second.columns[place]] for place in line_up(first, second)]
+    pairs = dict(zip(first.columns, below, strict=True))
+    if any(first.is_text(name) != later.is_text for name, later in pairs.items()):
+        return None
+    parts = {name: first.parts[name].append(later) for name, later in pairs.items()}
+    return ArrowFrame(parts, first.named)
+
+
+def read_in_place(X: Any) -> ArrowFrame:
     """A `pyarrow.Table` as it lies in memory; raises `InputError` if it cannot be used."""
     names = check_columns(as_frame(X).columns, X.shape)
-    columns = flatten(map(_read_columns, names, X.columns))
-    return TableInPlace(tuple(columns), tuple(columns.values()))
+    return ArrowFrame(flatten(map(_read_columns, names, X.columns)))
 
 
 def _read_columns(name: str, values: Any) -> dict[str, Column]:

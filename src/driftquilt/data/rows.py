@@ -21,20 +21,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.codes import read_labels, read_segments, read_weights
-from driftquilt.data.distinct import Codes
-from driftquilt.data.in_place import TableInPlace, stack_in_place
-from driftquilt.data.table import Table, read_table, stack
+from driftquilt.data.arrow import ArrowFrame, read_in_place, stack_in_place
+from driftquilt.data.frame import Frame, read_frame, stack
+from driftquilt.data.labels import Codes, read_labels, read_segments, read_weights
 from driftquilt.errors import InputError
 
 __all__ = ["Features", "Rows", "read_array"]
 
-Features: TypeAlias = Table | TableInPlace | NDArray[Any]
+Features: TypeAlias = Frame | ArrowFrame | NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Features (a table, or an array that is not to be encoded), labels, segments, weights."""
+    """Features (a frame, or an array that is not to be encoded), labels, segments, weights."""
 
     features: Features
     classes: NDArray[Any]
@@ -54,7 +53,7 @@ class Rows:
         encode: bool = True,
     ) -> Rows:
         features = _read_features(X) if encode else read_array(X).copy()
-        n_rows = len(features) if isinstance(features, np.ndarray) else features.n_rows
+        n_rows = len(features)
         classes, codes = read_labels(y, n_rows)
         names, segment_codes = read_segments(segments, n_rows)
         weight = read_weights(sample_weight, n_rows)
@@ -142,19 +141,19 @@ def _merge(
     return classes, codes[: len(first)], codes[len(first) :]
 
 
-def _read_features(X: Any) -> Table | TableInPlace:
-    """A table that the caller cannot change: an Arrow table as it is, others copied."""
-    if not nw.dependencies.is_pyarrow_table(X):
-        return read_table(X).copy()
-    from driftquilt.data.arrow import read_in_place  # noqa: PLC0415  pyarrow takes a while
-
-    return read_in_place(X)
+def _read_features(X: Any) -> Frame | ArrowFrame:
+    """Rows that the caller cannot change: an Arrow table as it is, others copied."""
+    if nw.dependencies.is_pyarrow_table(X):
+        return read_in_place(X)
+    frame = read_frame(X)
+    own = frame.numbers is not X and frame.numbers.flags.owndata
+    return frame if own else frame.copy()
 
 
 def _pick(features: Features, rows: NDArray[np.bool_]) -> Features:
-    if isinstance(features, TableInPlace):
+    if isinstance(features, ArrowFrame):
         return features.pick(rows)
-    return features.take(rows) if isinstance(features, Table) else features[rows]
+    return features.take(rows) if isinstance(features, Frame) else features[rows]
 
 
 def _append_features(first: Features, second: Features) -> Features:
@@ -162,15 +161,15 @@ def _append_features(first: Features, second: Features) -> Features:
         raise InputError("the rows so far and the new ones were read with different `encode`")
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return _append_arrays(np.asarray(first), np.asarray(second))
-    if isinstance(first, TableInPlace) and isinstance(second, TableInPlace):
+    if isinstance(first, ArrowFrame) and isinstance(second, ArrowFrame):
         stacked = stack_in_place(first, second)
         if stacked is not None:
             return stacked
     return stack(_loaded(first), _loaded(second))
 
 
-def _loaded(table: Table | TableInPlace) -> Table:
-    return table.load() if isinstance(table, TableInPlace) else table
+def _loaded(table: Frame | ArrowFrame) -> Frame:
+    return table.load() if isinstance(table, ArrowFrame) else table
 
 
 def _append_arrays(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:

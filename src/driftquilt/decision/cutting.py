@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftquilt.data.distinct import distinct_ints
+from driftquilt.data.labels import distinct_ints
 from driftquilt.decision.columns import blocks, check_table, find_column, is_text_kind
 from driftquilt.decision.labelled import labelled_rows
 from driftquilt.decision.spans import Span

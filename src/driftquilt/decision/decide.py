@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from driftquilt import __version__
-from driftquilt.data.codes import warn_of_order
+from driftquilt.data.labels import warn_of_order
 from driftquilt.decision.columns import (
     ColumnFacts,
     check_table,

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, folds
-from driftquilt.data.arrow import read_in_place
-from driftquilt.data.in_place import SMALLEST_PIECE, TableInPlace
+from driftquilt.data.arrow import SMALLEST_PIECE, ArrowFrame, read_in_place
 from driftquilt.decision.columns import BLOCK, present
 from driftquilt.decision.labels import Labels
 from driftquilt.decision.layout import Rows
@@ -38,7 +37,7 @@ class Case:
     features: pa.Table
     labels: Labels
     segments: pa.ChunkedArray
-    in_place: TableInPlace
+    in_place: ArrowFrame
     gaps: frozenset[str]  # columns in which something is missing
 
     @classmethod
@@ -87,7 +86,7 @@ class Case:
         encoder, shares = clf.encoder_, list[float]()
         assert encoder is not None  # noqa: S101
         sampling = Sampling(clf.score_rows, clf.score_every, clf.epoch_rows)
-        width = len(encoder.feature_names_out)
+        width = encoder.width
         held = sampling.rows_to_keep(np.zeros(len(current), dtype=np.int32), 1, width)
         current = current if held is None else current[held]
         y = np.searchsorted(clf.classes_, self.labels.of(current))

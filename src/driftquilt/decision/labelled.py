@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftquilt.data.frame import Row, read_row
+from driftquilt.data.labels import Label, read_at, read_label
 from driftquilt.data.mapped_memory import note_read
-from driftquilt.data.row import Row, read_row
 from driftquilt.decision.columns import describe, features, present
 from driftquilt.decision.labels import clean_labels
 from driftquilt.decision.replay_header import fingerprint
 from driftquilt.errors import InputError
-from driftquilt.stream.rows import Label, read_at, read_label
 from driftquilt.text import plural
 
 __all__ = ["LabelledPlaces", "labelled_rows"]

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import count_rows
-from driftquilt.data.codes import read_labels as read_classes
-from driftquilt.data.distinct import Codes
+from driftquilt.data.labels import Codes
+from driftquilt.data.labels import read_labels as read_classes
 from driftquilt.decision.columns import BLOCK, blocks, find_column, is_text_kind, present
 from driftquilt.errors import InputError
 

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import count_rows
-from driftquilt.data.codes import read_segments
-from driftquilt.data.distinct import Codes, distinct_ints
+from driftquilt.data.labels import Codes, distinct_ints, read_segments
 from driftquilt.decision.labels import Labels
 from driftquilt.errors import InputError
 from driftquilt.text import suggest

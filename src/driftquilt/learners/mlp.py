@@ -160,6 +160,10 @@ class MLPModel:
         twin._step = self._step
         return twin
 
+    def use_weights(self, theta: NDArray[np.float32]) -> None:
+        """Go on with the weights in this memory, which others may read."""
+        self._theta = theta
+
     def blend(self, other: MLPModel, share: float) -> None:
         self._theta *= np.float32(1 - share)
         self._theta += np.float32(share) * other._theta

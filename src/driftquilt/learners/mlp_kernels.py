@@ -66,15 +66,12 @@ TINY = np.float32(1e-30)
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 Codes = NDArray[np.int64]
-Numbers = NDArray[np.float64]
 
 MATRIX = types.Array(types.float32, 2, "C", readonly=True)
 VECTOR = types.Array(types.float32, 1, "C", readonly=True)
 CODES = types.Array(types.int64, 1, "C", readonly=True)
 OUT_MATRIX, OUT_VECTOR = types.float32[:, ::1], types.float32[::1]
 OUT_SUMS = types.float64[:, ::1]
-NUMBERS = types.Array(types.float64, 2, "C", readonly=True)
-SCALE = types.Array(types.float64, 1, "C", readonly=True)
 INT, FLOAT, SUM, VOID = types.int64, types.float32, types.float64, types.void
 
 # Reordering sums and fused multiply-add, but never the promise that NaN cannot happen.
@@ -608,37 +605,27 @@ def embed(X: Floats, theta: Floats, embedding: Floats, probabilities: Floats) ->
             softmax(probabilities[start + i])
 
 
-@kernel(VOID(NUMBERS, SCALE, SCALE, SUM, MATRIX, INT, FLOAT, OUT_MATRIX))
+@kernel(VOID(MATRIX, MATRIX, INT, FLOAT, CODES, OUT_MATRIX))
 def add_answers(
-    X: Numbers,
-    mean: Numbers,
-    deviation: Numbers,
-    far: float,
-    thetas: Floats,
-    n_hidden: int,
-    share: float,
-    probabilities: Floats,
+    X: Floats, thetas: Floats, n_hidden: int, share: float, codes: Codes, probabilities: Floats
 ) -> None:
-    """Add what the nets say of rows as they come, to class probabilities (n, C), by their share.
+    """Add the mean answer of some nets, by its share, to class probabilities (n, C).
 
-    A row is scaled as it is read: no further than `far` from the mean, missing (NaN) is the mean.
+    Class c of the nets is `codes[c]`. Each row goes by itself, so that its answer is the same
+    whatever rows come with it.
     """
     n_rows, n_features = X.shape
-    n_classes = probabilities.shape[1]
-    x, hidden = np.empty(n_features, np.float32), np.empty(n_hidden, np.float32)
-    z = np.empty(n_classes, np.float32)
+    n_classes, each = len(codes), np.float32(share / len(thetas))
+    hidden, z = np.empty(n_hidden, np.float32), np.empty(n_classes, np.float32)
     for net in range(len(thetas)):
         first, bias, head, offset = unpack(thetas[net], n_features, n_hidden, n_classes)
         lines, shift = head_lines(head, offset)
         for i in range(n_rows):
-            for k in range(n_features):
-                scaled = (X[i, k] - mean[k]) / deviation[k]
-                x[k] = max(-far, min(far, scaled)) if scaled == scaled else ZERO  # noqa: PLR0124
-            multiply_narrow(x, first, hidden)
+            multiply_narrow(X[i], first, hidden)
             logits(hidden, bias, lines, shift, z)
             softmax(z)
             for c in range(n_classes):
-                probabilities[i, c] += share * z[c]
+                probabilities[i, codes[c]] += each * z[c]
 
 
 @kernel(VOID(VECTOR, INT, OUT_VECTOR, FLOAT, INT, OUT_VECTOR))

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, cut
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.table import Table
+from driftquilt.data.frame import Frame
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets.stream import Stream
 from driftquilt.quilt.method import Fitted, Method
@@ -110,18 +110,18 @@ def encode(
     return encoder.transform(_table(stream, used, n_rows)), encoder.feature_names_out
 
 
-def _table(stream: Stream, used: Sequence[int], n_rows: int) -> Table:
+def _table(stream: Stream, used: Sequence[int], n_rows: int) -> Frame:
     """Some columns of the first rows, with text as text again."""
-    columns, names = list[NDArray[np.float64 | np.object_]](), stream.feature_names
+    columns, names = dict[str, NDArray[np.float64 | np.object_]](), stream.feature_names
     for j in used:
         values, texts = stream.features[:n_rows, j], (stream.categories or {}).get(names[j])
         if texts is None:
-            columns.append(values)
+            columns[names[j]] = values
             continue
         lookup = np.array([*texts, None], dtype=object)
         missing = np.isnan(values)
-        columns.append(lookup[np.where(missing, len(texts), values).astype(np.intp)])
-    return Table(tuple(names[j] for j in used), tuple(columns), named=True)
+        columns[names[j]] = lookup[np.where(missing, len(texts), values).astype(np.intp)]
+    return Frame.of_arrays(columns)
 
 
 def _scale(rows: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float32]:

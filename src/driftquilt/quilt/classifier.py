@@ -37,12 +37,11 @@ from sklearn.utils.validation import check_is_fitted
 from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, count_rows, cut
 from driftquilt.core.selection import Rule
-from driftquilt.data.codes import warn_of_order
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.header import sources
-from driftquilt.data.in_place import TableInPlace
+from driftquilt.data.frame import read_frame
+from driftquilt.data.labels import warn_of_order
+from driftquilt.data.matching import sources
 from driftquilt.data.rows import Features, Rows, read_array
-from driftquilt.data.table import Table, read_table
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
@@ -284,7 +283,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """Class probabilities of each row, in the order of `classes_`."""
         check_is_fitted(self)
-        rows = self._as_trained(read_array(X)) if self.encoder_ is None else read_table(X)
+        rows = self._as_trained(read_array(X)) if self.encoder_ is None else read_frame(X)
         with one_blas_thread():
             return self.model_.predict_proba(to_matrix(rows, self.encoder_, self.learner_))
 
@@ -348,7 +347,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Make a row like those that the models were trained on."""
         if self.encoder_ is None:
             return np.ones((1, *self.row_shape_), self.row_dtype_)
-        return np.ones((1, len(self.encoder_.feature_names_out)), np.float32)
+        return np.ones((1, self.encoder_.width), np.float32)
 
     def fit_rows(self, seen: Rows, remote: RemoteHistory | None = None) -> Self:
         """Select and train on rows that were read before.
@@ -388,7 +387,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Fit the encoder on the rows that a training may draw from."""
         if isinstance(rows.features, np.ndarray):
             return None
-        n_columns = len(rows.features.names)
+        n_columns = len(rows.features.columns)
         drawn = self.sampling.rows_to_keep(rows.codes, len(rows.segments), n_columns)
         return Encoder.fit(rows.features, drawn)
 
@@ -475,7 +474,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder_ = encoder
         self._seen = rows
         if not isinstance(rows.features, np.ndarray):
-            names = sources(rows.features.names)
+            names = sources(rows.features.columns)
             self.n_features_in_ = len(names)
             if rows.features.named:
                 self.feature_names_in_ = np.array(names, dtype=object)
@@ -514,7 +513,7 @@ def class_weights(
 def _width(features: Features, encoder: Encoder | None) -> int:
     """Count the numbers in a row."""
     if encoder is not None:
-        return len(encoder.feature_names_out)
+        return encoder.width
     assert isinstance(features, np.ndarray)  # noqa: S101
     return math.prod(features.shape[1:])
 
@@ -526,12 +525,9 @@ def to_matrix(
     drawn: NDArray[np.intp] | None = None,
 ) -> NDArray[Any]:
     """Return rows as the learner takes them, all or those drawn."""
-    if isinstance(rows, TableInPlace):
+    if not isinstance(rows, np.ndarray):
         assert encoder is not None  # noqa: S101
-        return encoder.transform_in_place(rows, drawn)
-    if isinstance(rows, Table):
-        assert encoder is not None  # noqa: S101
-        return encoder.transform(rows if drawn is None else rows.take(drawn))
+        return encoder.transform(rows, drawn)
     if drawn is not None:
         rows = rows[drawn]
     if not isinstance(learner, MLP):

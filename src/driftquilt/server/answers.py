@@ -12,9 +12,9 @@ import pyarrow as pa
 from fastapi import Response
 from numpy.typing import NDArray
 
+from driftquilt.data.labels import Label
 from driftquilt.server.media import ARROW, JSON
 from driftquilt.server.problems import Problem
-from driftquilt.stream.rows import Label
 
 __all__ = ["answer", "answer_predictions", "wants_arrow"]
 

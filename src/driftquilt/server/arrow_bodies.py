@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from driftquilt.data.frame import Frame
-from driftquilt.data.header import flatten
+from driftquilt.data.matching import flatten
 from driftquilt.errors import InputError
 from driftquilt.server.dates import is_moment, read_arrow_dates
 from driftquilt.server.problems import Problem

@@ -26,13 +26,13 @@ import orjson
 
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.frame import Frame
+from driftquilt.data.labels import Label, read_label
 from driftquilt.errors import InputError
 from driftquilt.server.arrow_bodies import read_arrow_rows
 from driftquilt.server.media import ARROW, NUMBERS
 from driftquilt.server.problems import Problem
 from driftquilt.server.reasons import plain_reason
 from driftquilt.server.sizes import MOST_ID_LETTERS, MOST_LETTERS, expect_names, expect_size
-from driftquilt.stream.rows import Label, read_label
 
 __all__ = [
     "IdLabels",

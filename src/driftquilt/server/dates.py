@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from driftquilt.data.calendar import from_arrow, from_objects
 from driftquilt.data.frame import Frame
-from driftquilt.data.moments import from_arrow, from_objects
 from driftquilt.server.problems import Problem
 
 __all__ = ["KINDS", "is_moment", "read_arrow_dates", "read_dates"]

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftquilt.data.frame import Frame
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Frame, Row
+from driftquilt.data.labels import Label
 from driftquilt.errors import InputError
 from driftquilt.server.bodies import IdLabels, Rows, read_rows
 from driftquilt.server.curve import Curve
@@ -31,7 +31,6 @@ from driftquilt.server.waiting_file import Spot, WaitingFile
 from driftquilt.store.base import State
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL_WORDS
-from driftquilt.stream.rows import Label
 
 __all__ = ["Intake"]
 

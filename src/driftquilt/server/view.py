@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from driftquilt.data.calendar import source
 from driftquilt.data.frame import Frame
-from driftquilt.data.moments import source
 from driftquilt.errors import InputError
 from driftquilt.server.problems import Problem
 from driftquilt.server.sizes import expect_stream_size
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL, expect_no_date_among
 from driftquilt.stream.events import Event
-from driftquilt.stream.learning import FrozenLearning
+from driftquilt.stream.learning import Snapshot
 
 __all__ = ["About", "View", "look"]
 
@@ -34,7 +34,7 @@ class About:
 class View:
     """A stream at one moment: what answers, and what is told of it."""
 
-    answers: FrozenLearning
+    answers: Snapshot
     numbers: frozenset[str]  # names of columns
     texts: frozenset[str]
     status: dict[str, Any]
@@ -96,7 +96,7 @@ def look(stream: QuiltStream, previous: View | None, **extra: Any) -> View:
         del shown[name]
     # How many rows may wait is a setting of the service's.
     shown["settings"] = {n: v for n, v in shown["settings"].items() if n != "max_waiting"}
-    return View(stream.frozen(), numbers, texts, {**shown, **extra}, events)
+    return View(stream.snapshot(), numbers, texts, {**shown, **extra}, events)
 
 
 def _short(name: str) -> str:

@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from driftquilt.data.labels import Label
     from driftquilt.stream import events
     from driftquilt.stream.events import Event
     from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
     from driftquilt.stream.quilt_stream import QuiltStream
-    from driftquilt.stream.rows import Label
     from driftquilt.stream.settings import StreamSettings
     from driftquilt.stream.status import StreamStatus
     from driftquilt.stream.workers import Workers

@@ -5,6 +5,10 @@ late or vanish. So are labels: all whole numbers, all booleans or all text. In t
 has its columns under their own names and its label under `LABEL`. A row has a column if it has a
 value there: the store does not keep what is missing.
 
+A row without any column that rows so far have had (a file with other names, another feed) would be
+learned as one large gap, and nobody would notice. It is refused, with some names of both and the
+closest of them. Before the first column is known anything goes.
+
 >>> columns, rows, labels = Columns(), [{"age": 31.0, "city": "Rome"}, {"age": None}], ["yes", "no"]
 >>> columns.expect(rows, labels)
 >>> columns.remember(rows[0], labels[0])
@@ -15,24 +19,31 @@ value there: the store does not keep what is missing.
 Traceback (most recent call last):
 driftquilt.errors.InputError: column 'age' holds the text 'old', but it has held numbers so far; \
 make all of it numbers or all of it text
+>>> columns.expect_related([{"Age": 7.0}])
+Traceback (most recent call last):
+driftquilt.errors.InputError: the row has the columns 'Age', but the rows so far had none of them, \
+they had 'age', 'city' (close: 'Age' and 'age'); rename its columns, or give another feed a stream \
+of its own
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
-from driftquilt.data.moments import source
-from driftquilt.data.row import Row
+from driftquilt.data.calendar import source
+from driftquilt.data.frame import Row
+from driftquilt.data.labels import Label
 from driftquilt.errors import InputError
-from driftquilt.stream.rows import Label
-from driftquilt.stream.strangers import refuse_stranger
+from driftquilt.text import closest, listing
 
-__all__ = ["LABEL", "LABEL_WORDS", "Columns", "expect_no_date_among"]
+__all__ = ["LABEL", "LABEL_WORDS", "Columns", "expect_no_date_among", "refuse_stranger"]
 
 LABEL = "label"
 
@@ -41,6 +52,8 @@ _ARROW = {True: pa.string(), False: pa.float64()}
 _CODES = {pa.float64(): "d", pa.int64(): "q"}  # of numbers as `struct` writes them
 #: What labels are called by their type.
 LABEL_WORDS = {bool: "booleans", int: "whole numbers", str: "text"}
+
+_LISTED = 4  # names in a message
 
 
 class Columns:
@@ -231,3 +244,33 @@ def _expect_unicode(what: str, text: str) -> None:
             raise InputError(
                 f"{what}, {text!r}, is no valid Unicode: {error}; decode it with errors='replace'"
             ) from error
+
+
+def refuse_stranger(
+    row: Row, known: AbstractSet[str], just_now: AbstractSet[str] = frozenset()
+) -> None:
+    """`InputError` for a row with no column that is known, or came just now in the same batch."""
+    if not (known.isdisjoint(row) and just_now.isdisjoint(row)):
+        return
+    there = sorted(known | just_now)
+    if not there:
+        return
+    names, columns = listing(there, _LISTED), sorted(row)
+    if not row:
+        raise InputError(
+            f"the row is empty, but the rows so far had the columns {names}; leave it out, or give "
+            "what is known of it"
+        )
+    near = ", ".join(_closest(columns, there))
+    raise InputError(
+        f"the row has the columns {listing(columns, _LISTED)}, but the rows so far had none of "
+        f"them, they had {names}{f' (close: {near})' if near else ''}; rename its columns, or give "
+        "another feed a stream of its own"
+    )
+
+
+def _closest(names: Collection[str], known: Sequence[str]) -> Iterator[str]:
+    """Pairs of a name and the one that it may stand for; case plays no part."""
+    pairs = ((name, near) for name in names for near in closest(name, known))
+    for name, near in islice(pairs, _LISTED):
+        yield f"{listing([name])} and {listing([near])}"

@@ -23,12 +23,12 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Frame, Row
+from driftquilt.data.labels import Label
 from driftquilt.errors import StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store
 from driftquilt.store.pending import PendingChange
-from driftquilt.stream.champion import Champion
 from driftquilt.stream.checkpoint import (
     drop_models,
     put_checkpoint,
@@ -54,11 +54,11 @@ from driftquilt.stream.events import (
     keep,
     read_event,
 )
+from driftquilt.stream.experts import Champion
 from driftquilt.stream.history import History, rows_after
 from driftquilt.stream.learning import Learning
 from driftquilt.stream.legacy import read_record, waiting_rows
 from driftquilt.stream.pending import KeyedRows
-from driftquilt.stream.rows import Label
 from driftquilt.stream.setup import Setup
 from driftquilt.stream.status import StreamStatus, column_kinds
 from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
@@ -408,7 +408,7 @@ class Engine:
         put_model(self.store, version, outcome.tensors, outcome.record)
         champion = Champion(clf, version, learning.classes)
         for row, label in meanwhile:
-            champion.learn(row, learning.classes.index(label), len(learning.classes))
+            champion.learn(Frame.of_row(row), learning.classes.index(label), len(learning.classes))
         learning.crown(champion)
         self.tell(ModelPromoted(learning.n_rows, version, outcome.loss, previous))
 

@@ -1,4 +1,4 @@
-"""A row as a vector, when nothing is known of the rows to come.
+"""The running scale of a stream: an encoder that grows with every row that is learned.
 
 Numbers are scaled by the mean and deviation of the rows so far, text becomes a 0/1 column for
 each of its categories. Columns and categories take the next free place when they first appear,
@@ -8,156 +8,124 @@ throw a net off for good.
 
 >>> features = Features()
 >>> for row in [{"age": 20.0}, {"age": 40.0, "city": "Rome"}, {"city": "Oslo"}]:
-...     features.learn(row)
->>> features.names
-['age', 'city=Rome', 'city=Oslo']
->>> features({"age": 50.0, "city": "Rome"})
-array([2., 1., 0.], dtype=float32)
+...     features.learn(Frame.of_row(row))
+>>> features.encoder.feature_names_out
+('age', 'city=Rome', 'city=Oslo')
+>>> features.encoder.encode(Frame.of_row({"age": 50.0, "city": "Rome"}))
+array([[2., 1., 0.]], dtype=float32)
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.features import CATEGORIES_MAX
+from driftquilt.data.encoder import CATEGORIES_MAX, Encoder
 from driftquilt.data.frame import Frame
-from driftquilt.data.row import Row
 
-__all__ = ["FAR", "Features", "Scales"]
+__all__ = ["FAR", "Features"]
 
 FAR = 10.0  # deviations
 
 
-@dataclass(frozen=True, eq=False)
-class Scales:
-    """Places and scales as they were at one moment; numbers have their own place each."""
-
-    width: int
-    names: tuple[str, ...]  # of numbers
-    places: NDArray[np.intp]
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]  # infinite where numbers have not varied yet
-    texts: dict[str, dict[str, int]]
-
-    def __call__(self, frame: Frame) -> NDArray[np.float32]:
-        """Rows as a matrix (n, width), each exactly as the vector that it would be alone."""
-        scaled = (frame.select(self.names) - self.mean) / self.deviation
-        np.maximum(np.minimum(scaled, FAR, out=scaled), -FAR, out=scaled)
-        missing = np.isnan(scaled)
-        if missing.any():
-            scaled[missing] = 0
-        if len(self.names) == self.width:  # each number has its place, in order
-            return scaled.astype(np.float32, order="C")  # as the kernels take it
-        out = np.zeros((len(frame), self.width), dtype=np.float32)
-        out[:, self.places] = scaled
-        for name, places in self.texts.items():
-            for at, value in enumerate(frame.texts.get(name, ())):
-                if value in places:
-                    out[at, places[str(value)]] = 1
-        return out
-
-
 class Features:
-    """Places of columns and categories, and the running mean and deviation of each number."""
+    """Running moments of each number and places of all; `encoder` is what they give now.
+
+    The encoder's means and deviations change with every row; `encoder.copy()` does not.
+    """
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self._places: dict[str, int | dict[str, int]] = {}  # of a number, or of each category
-        # By place; plain lists, because rows are short and numpy's calls are not.
-        self._n: list[int] = []  # rows that had a value
-        self._mean: list[float] = []
-        self._m2: list[float] = []  # sum of squares around the mean
+        self.encoder = _make_encoder((), {}, (np.empty(0), np.empty(0)), {}, 0)
+        self._n = np.empty(0, dtype=np.int64)  # rows that had a value, by number
+        self._m2 = np.empty(0)  # sum of squares around the mean
+        self._known = frozenset[str]()  # names of numbers
 
     def __len__(self) -> int:
-        return len(self.names)
+        return self.encoder.width
 
-    def __call__(self, row: Row) -> NDArray[np.float32]:
-        """The row as a vector, scaled by the rows learned so far."""
-        out = [0.0] * len(self.names)
-        for name, value in row.items():
-            place = self._places.get(name)
-            if isinstance(place, dict):
-                if value in place:
-                    out[place[str(value)]] = 1.0
-            elif place is not None and isinstance(value, float):
-                out[place] = self._scale(place, value)
-        return np.array(out, dtype=np.float32)
-
-    def frozen(self) -> Scales:
-        """What is known now, for many rows at once."""
-        numbers = [(name, at) for name, at in self._places.items() if isinstance(at, int)]
-        texts = {name: dict(at) for name, at in self._places.items() if isinstance(at, dict)}
-        places = [at for _, at in numbers]
-        spread = [self._m2[at] / self._n[at] if self._m2[at] > 0 else math.inf for at in places]
-        return Scales(
-            len(self.names),
-            tuple(name for name, _ in numbers),
-            np.array(places, dtype=np.intp),
-            np.array([self._mean[at] for at in places]),
-            np.sqrt(spread),
-            texts,
-        )
-
-    def learn(self, row: Row) -> None:
-        """Take in a row: new places, and what its numbers tell of their scale."""
-        for name in sorted(row):  # places must not depend on how a row is written down
-            value = row[name]
-            if value is None:
-                continue
-            place = self._find_place(name, value)
-            if place is not None and isinstance(value, float):
-                self._n[place] += 1
-                off = value - self._mean[place]
-                self._mean[place] += off / self._n[place]
-                self._m2[place] += off * (value - self._mean[place])
+    def learn(self, frame: Frame) -> None:
+        """Take in a row: new places, and what its numbers say of their scale."""
+        if self._has_news(frame):
+            self._add_places(frame)
+        self.encoder.learn_scale(frame, self._n, self._m2)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, from which `from_json` makes the same again."""
+        encoder = self.encoder
+        places = dict(zip(encoder.names, encoder.places.tolist(), strict=True))
+        scale = np.zeros((3, encoder.width))
+        scale[:, encoder.places] = self._n, encoder.mean, self._m2
+        n_rows, mean, m2 = scale.tolist()
         return {
-            "places": [[name, place] for name, place in self._places.items()],
-            "names": self.names,
-            "scale": [self._n, self._mean, self._m2],
+            "places": [
+                [name, dict(encoder.texts[name]) if name in encoder.texts else places[name]]
+                for name in encoder.columns
+            ],
+            "names": list(encoder.feature_names_out),
+            "scale": [[int(n) for n in n_rows], mean, m2],
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Features:
         features = cls()
-        features.names = list(data["names"])
-        for name, place in data["places"]:
-            features._places[name] = dict(place) if isinstance(place, dict) else place
-        features._n, features._mean, features._m2 = (list(part) for part in data["scale"])
+        columns = tuple(name for name, _ in data["places"])
+        numbers = {name: place for name, place in data["places"] if isinstance(place, int)}
+        texts = {name: dict(place) for name, place in data["places"] if isinstance(place, dict)}
+        n_rows, mean, m2 = ([part[place] for place in numbers.values()] for part in data["scale"])
+        features._n = np.array(n_rows, dtype=np.int64)
+        features._m2 = np.array(m2, dtype=np.float64)
+        features._known = frozenset(numbers)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviation = np.where(features._m2 > 0, np.sqrt(features._m2 / features._n), np.inf)
+        scale = np.array(mean, dtype=np.float64), deviation
+        features.encoder = _make_encoder(columns, numbers, scale, texts, len(data["names"]))
         return features
 
-    def _scale(self, place: int, value: float) -> float:
-        spread = self._m2[place]
-        if not spread > 0:
-            return 0.0
-        scaled = (value - self._mean[place]) / math.sqrt(spread / self._n[place])
-        return max(-FAR, min(FAR, scaled))
+    def _has_news(self, frame: Frame) -> bool:
+        if not self._known.issuperset(frame.names):
+            return True
+        return any(self._is_new(name, column[0]) for name, column in frame.texts.items())
 
-    def _find_place(self, name: str, value: float | str) -> int | None:
-        """Of a number or a category, a new one if need be; None if there are too many."""
-        places = self._places.get(name)
-        if isinstance(value, str):
-            if places is None:
-                places = self._places[name] = {}
-            if not isinstance(places, dict):
-                return None
-            if value not in places and len(places) < CATEGORIES_MAX:
-                places[value] = self._add(f"{name}={value}")
-            return places.get(value)
+    def _is_new(self, name: str, category: str) -> bool:
+        places = self.encoder.texts.get(name)
         if places is None:
-            places = self._places[name] = self._add(name)
-        return places if isinstance(places, int) else None
+            return name not in self._known
+        return category not in places and len(places) < CATEGORIES_MAX
 
-    def _add(self, name: str) -> int:
-        self.names.append(name)
-        self._n.append(0)
-        self._mean.append(0.0)
-        self._m2.append(0.0)
-        return len(self.names) - 1
+    def _add_places(self, frame: Frame) -> None:
+        encoder = self.encoder
+        columns, width = list(encoder.columns), encoder.width
+        numbers = dict(zip(encoder.names, encoder.places.tolist(), strict=True))
+        texts = dict(encoder.texts)
+        # In the order of names, so that places do not depend on how a row is written down.
+        for name in sorted((*frame.names, *frame.texts)):
+            if name not in numbers and name not in texts:
+                columns.append(name)
+            if name in frame.texts and self._is_new(name, frame.texts[name][0]):
+                texts[name] = {**texts.get(name, {}), frame.texts[name][0]: width}
+            elif name not in frame.texts and name not in numbers and name not in texts:
+                numbers[name] = width
+            else:
+                continue
+            width += 1
+        added = np.zeros(len(numbers) - len(encoder.names))
+        self._n = np.append(self._n, added.astype(np.int64))
+        self._m2 = np.append(self._m2, added)
+        self._known = frozenset(numbers)
+        scale = np.append(encoder.mean, added), np.append(encoder.deviation, added + np.inf)
+        self.encoder = _make_encoder(tuple(columns), numbers, scale, texts, width)
+
+
+def _make_encoder(
+    columns: tuple[str, ...],
+    numbers: dict[str, int],
+    scale: tuple[NDArray[np.float64], NDArray[np.float64]],
+    texts: Any,
+    width: int,
+) -> Encoder:
+    """An encoder of numbers and categories at these places."""
+    places = np.array(list(numbers.values()), dtype=np.intp)
+    flags = np.full(len(numbers), -1, dtype=np.intp)
+    return Encoder(columns, tuple(numbers), *scale, places, flags, texts, width, limit=FAR)

@@ -18,10 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Row
+from driftquilt.data.labels import Label
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
-from driftquilt.stream.rows import Label
 from driftquilt.stream.settings import StreamSettings
 
 __all__ = ["History", "fade", "first_row", "least_used", "rows_after"]

@@ -20,76 +20,48 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.frame import Frame
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Frame, Row
+from driftquilt.data.labels import Label
 from driftquilt.detectors.base import Detector
 from driftquilt.learners.mlp import MLP
-from driftquilt.learners.mlp_answers import ScaledNets
-from driftquilt.stream.champion import Champion, FrozenChampion
-from driftquilt.stream.online import FrozenNet, OnlineNet
-from driftquilt.stream.rows import Label
+from driftquilt.stream.experts import Champion, Expert, OnlineNet
 
-__all__ = ["FADE", "FrozenLearning", "Learning"]
+__all__ = ["FADE", "Learning", "Snapshot"]
 
 FADE = 0.99
 _RATE = 0.01  # of the online net
-_LEAST_PROBABILITY = 1e-3
-_MOST = 30.0  # beyond it, exp makes no difference
-_FEW = 2_048  # numbers in rows that are answered faster one by one
-_CLOSE = 1e-4  # far above what rounding does to a probability
+_PROBABILITY_MIN = 1e-3
+_AHEAD_MAX = 30.0  # beyond it, exp makes no difference
 
 
-class FrozenLearning:
-    """The two models and their balance at one moment; any number of threads may ask."""
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What answers at one moment: the experts, each with its share, and the classes.
 
-    def __init__(
-        self,
-        classes: Sequence[Label],
-        champion: FrozenChampion | None,
-        online: FrozenNet,
-        share: np.float32,
-    ) -> None:
-        self.classes = tuple(classes)
-        self._champion, self._online, self._share = champion, online, share
-        self._short = _short_way(champion, online, float(share), len(self.classes))
+    Everything that a stream predicts comes from `predict`, one row or many, here or in the service.
+    A row's answer does not depend on the rows that come with it. (That of a learner of your own
+    does if its `predict_proba` rounds differently for a matrix.)
+    """
+
+    classes: tuple[Label, ...]
+    experts: tuple[tuple[Expert, float], ...]
 
     def predict(self, frame: Frame) -> NDArray[np.float32]:
-        """Probabilities (n, C) of the classes, as `Learning.predict`, but for rounding."""
-        if self._short and frame.numbers.size <= _FEW and not frame.texts:
-            return self._predict_few(frame)
-        online = self._online.predict(frame)
-        if self._champion is None:
-            return online
-        return _mix(self._champion.predict(frame, len(self.classes)), online, self._share)
-
-    def _predict_few(self, frame: Frame) -> NDArray[np.float32]:
-        if self._champion is not None:
-            self._champion.encode.expect(frame)
+        """Probabilities (n, C) of the classes; any number of threads may ask a copy."""
         probabilities = np.zeros((len(frame), len(self.classes)), dtype=np.float32)
-        for names, nets, share in self._short:
-            nets.add(frame.select(names), share, probabilities)
+        for expert, share in self.experts:
+            expert.add(frame, share, probabilities)
         return probabilities
 
-
-_Part: TypeAlias = tuple[tuple[str, ...], ScaledNets, float]
-
-
-def _short_way(
-    champion: FrozenChampion | None, online: FrozenNet, share: float, n_classes: int
-) -> list[_Part]:
-    """Both models as scaled nets with their share, if numbers are all that either knows."""
-    plain = online.scaled()
-    if plain is None or online.net is None or online.net.n_classes != n_classes:
-        return []
-    if champion is None:
-        return [(*plain, 1.0)]
-    trained = champion.scaled(n_classes)
-    return [] if trained is None else [(*trained, share), (*plain, 1.0 - share)]
+    def copy(self) -> Snapshot:
+        """The same for good, whatever is learned later."""
+        return Snapshot(self.classes, tuple((e.copy(), share) for e, share in self.experts))
 
 
 class Learning:
@@ -113,45 +85,35 @@ class Learning:
         return float(np.mean(self._recent)) if self._recent else None
 
     def predict(self, row: Row) -> NDArray[np.float32]:
-        """Probabilities of the classes so far."""
-        online = self.online.predict(row)
-        if self.champion is None:
-            return online
-        return self._mix(self.champion.predict(row, len(self.classes)), online)
+        """Probabilities (C,) of the classes so far."""
+        probabilities: NDArray[np.float32] = self._live().predict(Frame.of_row(row))[0]
+        return probabilities
 
-    def answer_many(self, rows: Sequence[Row]) -> list[Label | None]:
-        """The most probable label of each row, the one that `predict` tells; None before the first.
-
-        A matrix is multiplied in another order than a row, so where two labels are all but
-        equal the row is asked alone.
-        """
+    def predict_labels(self, rows: Sequence[Row]) -> list[Label | None]:
+        """The most probable label of each row; None before the first row is learned."""
         if not self.classes or not rows:
             return [None] * len(rows)
-        probabilities = self.frozen().predict(Frame.of_rows(rows))
-        codes = probabilities.argmax(axis=1)
-        for at in _close(probabilities):
-            codes[at] = self.predict(rows[at]).argmax()
+        codes = self._live().predict(Frame.of_rows(rows)).argmax(axis=1)
         return [self.classes[code] for code in codes.tolist()]
 
-    def frozen(self) -> FrozenLearning:
-        """What answers now, which does not learn."""
-        champion = None if self.champion is None else self.champion.frozen()
-        return FrozenLearning(self.classes, champion, self.online.frozen(), self._share)
+    def snapshot(self) -> Snapshot:
+        """What answers now; it does not learn."""
+        return self._live().copy()
 
     def learn(self, row: Row, label: Label) -> bool:
         """Predict, learn, detect; whether the detector fired."""
-        n_known = len(self.classes)
-        watched = self.online.vector(row) if self.detector.watches == "row" else None
+        n_known, frame = len(self.classes), Frame.of_row(row)
+        x = self.online.encode(frame)
         code = self._code(label)
-        answer = self.online.learn(row, code)
+        answer = self.online.learn(frame, code, x)
         if self.champion is not None:
-            own = self.champion.learn(row, code, len(self.classes))[:n_known]
+            own = self.champion.learn(frame, code, len(self.classes))[:n_known]
             answer, online = self._mix(own, answer), answer
             self._weigh(own, online, code)
         wrong = n_known > 0 and int(answer.argmax()) != code
         self.n_rows += 1
         self.n_right += n_known > 0 and not wrong
-        return self._detect(float(wrong), watched)
+        return self._detect(float(wrong), x if self.detector.watches == "row" else None)
 
     def crown(self, champion: Champion | None) -> None:
         """Let a new model answer; both models begin with an equal say."""
@@ -213,18 +175,31 @@ class Learning:
     def _mix(
         self, champion: NDArray[np.float32], online: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        return _mix(champion, online, self._share)
+        """The answer that is scored, as both models gave it when they learned the row."""
+        share = self._share
+        mixed: NDArray[np.float32] = share * champion + (1 - share) * online
+        return mixed
+
+    def _live(self) -> Snapshot:
+        """What answers now, without a copy: it changes with the next row."""
+        if not self.classes:
+            return Snapshot((), ())
+        experts: tuple[tuple[Expert, float], ...] = ((self.online.expert, 1.0),)
+        if self.champion is not None:
+            share = float(self._share)
+            experts = ((self.champion.expert, share), (self.online.expert, 1 - share))
+        return Snapshot(tuple(self.classes), experts)
 
     @property
     def _share(self) -> np.float32:
         """How much the champion has to say."""
-        ahead = max(-_MOST, min(_MOST, self._losses[0] - self._losses[1]))
+        ahead = max(-_AHEAD_MAX, min(_AHEAD_MAX, self._losses[0] - self._losses[1]))
         return np.float32(1 / (1 + math.exp(ahead)))
 
     def _weigh(self, champion: NDArray[np.float32], online: NDArray[np.float32], code: int) -> None:
         for at, answer in enumerate((champion, online)):
             likelihood = float(answer[code]) if code < len(answer) else 0.0
-            loss = -math.log(max(likelihood, _LEAST_PROBABILITY))
+            loss = -math.log(max(likelihood, _PROBABILITY_MIN))
             self._losses[at] = FADE * self._losses[at] + loss
             if at == 0:
                 self._recent.append(loss)
@@ -237,19 +212,3 @@ class Learning:
                 self.detector, self._width = self.detector.fresh(), len(watched)
             self.detector.update(watched)
         return self.detector.drift_detected
-
-
-def _mix(
-    champion: NDArray[np.float32], online: NDArray[np.float32], share: np.float32
-) -> NDArray[np.float32]:
-    mixed: NDArray[np.float32] = share * champion + (1 - share) * online
-    return mixed
-
-
-def _close(probabilities: NDArray[np.float32]) -> list[int]:
-    """Rows of (n, C) whose two most probable classes rounding might swap."""
-    if probabilities.shape[1] == 1:
-        return []
-    two = np.partition(probabilities, -2, axis=1)[:, -2:]
-    close: list[int] = np.flatnonzero(two[:, 1] - two[:, 0] < _CLOSE).tolist()
-    return close

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Row
 from driftquilt.store.base import State
 
 __all__ = ["SLOT", "read_record", "waiting_rows"]

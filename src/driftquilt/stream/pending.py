@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Row
 from driftquilt.errors import InputError
 from driftquilt.store.base import Store
 from driftquilt.store.pending import PendingChange, PendingRequest

@@ -48,7 +48,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.row import Row, read_row
+from driftquilt.data.frame import Row, iter_rows, read_pair, read_row
+from driftquilt.data.labels import Label, read_at, read_label, read_label_list
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
@@ -60,17 +61,9 @@ from driftquilt.stream.checkpoint import read_model
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, ModelPromoted, RowForgotten, TrainingFailed
 from driftquilt.stream.guard import Guard
-from driftquilt.stream.learning import FrozenLearning
+from driftquilt.stream.learning import Snapshot
 from driftquilt.stream.legacy import SLOT
 from driftquilt.stream.pending import Key
-from driftquilt.stream.rows import (
-    Label,
-    iter_rows,
-    read_at,
-    read_label,
-    read_labels,
-    read_pair,
-)
 from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.setup import Setup
 from driftquilt.stream.status import StreamStatus
@@ -203,7 +196,7 @@ class QuiltStream:
                 for (number, _), row in zip(some, rows, strict=True):
                     read_at(number, lambda row: self._expect([row]), row)
                 self._collect()
-                answers += self._engine.learning.answer_many(rows)
+                answers += self._engine.learning.predict_labels(rows)
         return answers
 
     def learn_one(
@@ -229,14 +222,14 @@ class QuiltStream:
     def expect(self, X: Any, y: Iterable[Any] = ()) -> None:
         """Refuse rows and labels that could not be learned; nothing changes."""
         rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
-        labels = read_labels(y)
+        labels = read_label_list(y)
         with self._lock:
             self._expect(rows, labels)
 
     def unfit(self, X: Any, y: Iterable[Any]) -> dict[int, str]:
         """Rows that could not be learned after those before them, by number, and why."""
         rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
-        labels = read_labels(y)
+        labels = read_label_list(y)
         with self._lock:
             columns = self._engine.columns
             return columns.unfit(rows, labels, strangers=self._takes_strangers)
@@ -256,7 +249,7 @@ class QuiltStream:
         for each row as well.
         """
         rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
-        labels = read_labels(y)
+        labels = read_label_list(y)
         if len(rows) != len(labels):
             raise InputError(
                 f"there are {len(rows)} rows but {len(labels)} labels; give one label per row"
@@ -491,10 +484,10 @@ class QuiltStream:
         """Where rows are stored."""
         return self._engine.store
 
-    def frozen(self) -> FrozenLearning:
+    def snapshot(self) -> Snapshot:
         """Return what answers now: it does not learn, and any number of threads may ask it."""
         with self._lock:
-            return self._engine.learning.frozen()
+            return self._engine.learning.snapshot()
 
     def classifier(self, version: int | None = None) -> QuiltClassifier:
         """Return a model as it was trained: the one in use, or another version.

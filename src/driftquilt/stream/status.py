@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftquilt.data.header import group
-from driftquilt.data.moments import CLOCK_PARTS, PARTS
-from driftquilt.stream.rows import Label
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS
+from driftquilt.data.labels import Label
+from driftquilt.data.matching import group
 from driftquilt.text import plural
 
 __all__ = ["StreamStatus", "column_kinds"]

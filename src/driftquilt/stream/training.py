@@ -18,14 +18,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from driftquilt.data.row import Row
+from driftquilt.data.frame import Row
+from driftquilt.data.labels import Label
 from driftquilt.errors import DriftquiltError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.model_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
 from driftquilt.stream.history import first_row
-from driftquilt.stream.rows import Label
 
 __all__ = ["Job", "Outcome", "Trainer", "Training", "begin", "on_thread"]
 

@@ -13,7 +13,7 @@ from driftquilt.core.gradients import mean_gradients
 from driftquilt.core.segment import Segment
 from driftquilt.data.arrow import read_in_place
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.table import read_table
+from driftquilt.data.frame import read_frame
 from driftquilt.integrations.ray import shards as module
 from driftquilt.integrations.ray.shards import Reading, place_shards, scan_file
 from driftquilt.learners.mlp import MLP
@@ -24,13 +24,13 @@ CLASSES = np.array(["no", "yes"])
 
 
 def reading(path: str) -> Reading:
-    encoder = Encoder.fit(read_table(pq.read_table(path).select(COLUMNS)))
+    encoder = Encoder.fit(read_frame(pq.read_frame(path).select(COLUMNS)))
     return Reading(encoder, "buys", CLASSES, np.array([0.3, 1.7]))
 
 
 def read_whole(how: Reading, path: str) -> Segment:
-    table = pq.read_table(path)
-    X = how.encoder.transform_in_place(read_in_place(table.select(COLUMNS)))
+    table = pq.read_frame(path)
+    X = how.encoder.transform(read_in_place(table.select(COLUMNS)))
     y = np.searchsorted(CLASSES, table["buys"].to_numpy())
     return Segment(path, X, y, how.class_weights[y].astype(np.float32))
 

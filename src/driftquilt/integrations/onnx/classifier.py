@@ -1,7 +1,13 @@
 """A fitted QuiltClassifier as one ONNX graph: raw columns in, labels and probabilities out.
 
-Each column of the table is an input of its own; `columns` says how its values are given. A model
-with `encode=False` has one input, "X" (n, d) float32. The outputs are
+Each column of the table is an input (n, 1) under its name:
+
+    numbers       float64  NaN where missing; booleans are 0 and 1, time spans seconds
+    text          string   a sign of the caller's choice where missing
+    dates         int64    microseconds since 1970, by the clock as written; lowest if missing
+    times of day  int64    microseconds since midnight; lowest if missing
+
+A model with `encode=False` has one input, "X" (n, d) float32. The outputs are
 
     label          (n,)    whole numbers as int64, other labels as they are
     probabilities  (n, C)  float32, in the order of `classes_`
@@ -15,17 +21,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS
 from driftquilt.data.columns import FLOAT32_MAX
+from driftquilt.data.encoder import Encoder
+from driftquilt.data.matching import group
 from driftquilt.errors import InputError, LearnerError
-from driftquilt.integrations.onnx.columns import Input, add_columns, inputs_of
-from driftquilt.integrations.onnx.graph import Graph
-from driftquilt.integrations.onnx.moments import MISSING
+from driftquilt.integrations.onnx.graph import MISSING, ML, Graph, clock_parts, date_parts
 from driftquilt.learners.mlp import MLPModel
 
 if TYPE_CHECKING:
@@ -36,22 +44,44 @@ __all__ = ["OUTPUTS", "describe_inputs", "to_onnx"]
 OUTPUTS = ("label", "probabilities")
 _MATRIX = "X"  # the input of rows that are not encoded
 
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "numbers": np.dtype(np.float64),
+    "text": np.dtype(np.str_),
+    "dates": np.dtype(np.int64),
+    "times of day": np.dtype(np.int64),
+}
+
+
+@dataclass(frozen=True)
+class _Input:
+    """A column of the raw table, what it holds, and the encoder's columns that it became."""
+
+    name: str
+    kind: str  # one of those above
+    columns: tuple[str, ...]
+    categories: tuple[str | None, ...] = ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """How it is given."""
+        return _DTYPES[self.kind]
+
 
 def to_onnx(clf: QuiltClassifier, missing: str) -> bytes:
     """The file's content; `missing` is what stands for a missing text."""
     nets, inputs, classes = _nets(clf), _inputs(clf, missing), _read_classes(clf.classes_)
     graph = Graph([*(one.name for one in inputs), _MATRIX, *OUTPUTS])
     far = min(map(_reach, nets))
-    if inputs:
-        matrix, order = add_columns(graph, inputs, missing, far)
+    if clf.encoder_ is not None:
+        matrix, order = _add_columns(graph, clf.encoder_, inputs, missing, far)
     else:
         matrix, order = _add_matrix(graph, clf.n_features_in_, far)
     probabilities = graph.add("Mean", *(_add_net(graph, matrix, order, net) for net in nets))
     best = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     graph.output(OUTPUTS[0], graph.add("Gather", graph.constant(classes), best), classes.dtype)
     graph.output(OUTPUTS[1], probabilities, np.float32, width=len(classes))
-    told = {"inputs": describe_inputs(clf, missing), "classes": classes.tolist()}
-    return graph.to_bytes({name: json.dumps(value) for name, value in told.items()})
+    about = {"inputs": describe_inputs(clf, missing), "classes": classes.tolist()}
+    return graph.to_bytes({name: json.dumps(value) for name, value in about.items()})
 
 
 def describe_inputs(clf: QuiltClassifier, missing: str) -> list[dict[str, str]]:
@@ -71,7 +101,7 @@ def describe_inputs(clf: QuiltClassifier, missing: str) -> list[dict[str, str]]:
             "type": "string" if one.kind == "text" else one.dtype.name,
             "holds": words[one.kind],
         }
-        for one in inputs_of(clf.encoder_)
+        for one in _inputs_of(clf.encoder_)
     ]
 
 
@@ -93,6 +123,73 @@ def _reach(net: MLPModel) -> float:
     return FLOAT32_MAX / (2 * hidden * (1 + float((head.sum(axis=1) + offset).max())))
 
 
+def _inputs_of(encoder: Encoder) -> list[_Input]:
+    """The raw table's columns, in order."""
+    inputs = []
+    for name, places in group(encoder.columns).items():
+        columns = tuple(encoder.columns[place] for place in places)
+        categories = tuple(encoder.texts.get(columns[0], ()))
+        kind = "text" if categories else "numbers"
+        if len(columns) > 1:
+            kind = {len(PARTS): "dates", len(CLOCK_PARTS): "times of day"}[len(columns)]
+        inputs.append(_Input(name, kind, columns, categories))
+    return inputs
+
+
+def _add_columns(
+    graph: Graph, encoder: Encoder, inputs: Sequence[_Input], missing: str, far: float
+) -> tuple[str, list[int]]:
+    """The matrix (n, d) float32, and which of the encoder's features each of its columns is.
+
+    Numbers come first, then what was missing, then text. No value is farther from 0 than `far`.
+    """
+    values = {one: graph.input(one.name, one.dtype, width=1) for one in inputs}
+    numbers = {one: value for one, value in values.items() if one.kind != "text"}
+    parts, order = _add_numbers(graph, encoder, numbers, far) if numbers else ([], [])
+    for one in inputs:
+        if one.kind == "text":
+            signs = [missing if category is None else category for category in one.categories]
+            # Zeros for what is none of them, which is what the encoder does.
+            hot = graph.add("OneHotEncoder", values[one], domain=ML, cats_strings=signs, zeros=1)
+            parts.append(graph.add("Flatten", hot, axis=1))
+            order += encoder.texts[one.name].values()
+    return graph.add("Concat", *parts, axis=1), order
+
+
+def _add_numbers(
+    graph: Graph, encoder: Encoder, values: dict[_Input, str], far: float
+) -> tuple[list[str], list[int]]:
+    """All columns of numbers at once: scaled, and 1 where one is missing that was so at fit."""
+    made = {"numbers": lambda _, value: value, "dates": date_parts, "times of day": clock_parts}
+    raw = graph.add("Concat", *(made[one.kind](graph, at) for one, at in values.items()), axis=1)
+    which = np.array([encoder.names.index(name) for one in values for name in one.columns])
+    absent = graph.add("IsNaN", raw)
+    scaled = _scale(graph, raw, absent, encoder.mean[which], encoder.deviation[which], far)
+    parts, order = [scaled], encoder.places[which].tolist()
+    flagged = np.flatnonzero(encoder.flags[which] >= 0)
+    if len(flagged):
+        flags = graph.add("Gather", absent, graph.constant(flagged), axis=1)
+        parts.append(graph.cast(flags, np.float32))
+        order += encoder.flags[which[flagged]].tolist()
+    return parts, order
+
+
+def _scale(
+    graph: Graph,
+    raw: str,
+    absent: str,
+    mean: NDArray[np.float64],
+    deviation: NDArray[np.float64],
+    far: float,
+) -> str:
+    """As `Encoder.encode` does: in float64, 0 where missing."""
+    scaled = graph.add("Sub", raw, graph.constant(mean))
+    scaled = graph.add("Div", scaled, graph.constant(deviation))
+    low, zero, high = (graph.constant(np.array(v)) for v in (-far, 0.0, far))
+    bounded = graph.add("Clip", scaled, low, high)
+    return graph.cast(graph.add("Where", absent, zero, bounded), np.float32)
+
+
 def _add_matrix(graph: Graph, width: int, far: float) -> tuple[str, list[int]]:
     """Rows that are not encoded, and which feature of a net each of their columns is."""
     bounds = (graph.constant(np.array(bound, dtype=np.float32)) for bound in (-far, far))
@@ -108,9 +205,9 @@ def _add_net(graph: Graph, matrix: str, order: Sequence[int], net: MLPModel) -> 
     return graph.add("Softmax", graph.add("Gemm", hidden, *weights[2:], transB=1), axis=1)
 
 
-def _inputs(clf: QuiltClassifier, missing: str) -> list[Input]:
+def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:
     """The raw columns, if ONNX can take them under their names and with this sign."""
-    inputs = [] if clf.encoder_ is None else inputs_of(clf.encoder_)
+    inputs = [] if clf.encoder_ is None else _inputs_of(clf.encoder_)
     free = _free_sign(inputs)
     if not isinstance(missing, str):
         raise InputError(
@@ -134,7 +231,7 @@ def _inputs(clf: QuiltClassifier, missing: str) -> list[Input]:
     return inputs
 
 
-def _free_sign(inputs: Sequence[Input]) -> str:
+def _free_sign(inputs: Sequence[_Input]) -> str:
     """A text that is none of the categories."""
     taken = {category for one in inputs for category in one.categories}
     return next(sign for n in count(1) if (sign := "?" * n) not in taken)

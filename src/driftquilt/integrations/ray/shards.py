@@ -213,7 +213,7 @@ def place_shards(
     """Let the executor read all rows of these files, and keep them in place."""
     n_rows = _chunk_size(
         sum(summary.n_rows for summary in summaries),
-        len(reading.encoder.feature_names_out),
+        reading.encoder.width,
         executor.n_workers,
     )
     chunks = _chunks(_runs(paths, summaries), n_rows)
@@ -289,9 +289,7 @@ def _load_file(reading: Reading, chunk: Sequence[_Run]) -> Iterator[_Loaded]:
 
 def _encode(reading: Reading, run: _Run, rows: slice, table: pa.Table) -> Segment:
     try:
-        X = reading.encoder.transform_in_place(
-            read_in_place(table.select(reading.encoder.names_in))
-        )
+        X = reading.encoder.transform(read_in_place(table.select(reading.encoder.names_in)))
         y = _codes(table[reading.label], reading.classes)
     except InputError as error:
         where = f"{run.path}, rows {rows.start} to {rows.stop - 1}"

@@ -25,13 +25,14 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
+from driftquilt.data.frame import iter_rows
+from driftquilt.data.labels import Label, read_label_list
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.integrations.ray.executor import connect, get, ray, submit
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import Event
-from driftquilt.stream.rows import Label, iter_rows, read_labels
 
 __all__ = ["StreamThere", "Streams"]
 
@@ -123,7 +124,7 @@ class StreamThere:
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:
         """Learn rows in order, each once whatever dies; they are safe when this returns."""
-        rows, labels = list(iter_rows(X)), read_labels(y)
+        rows, labels = list(iter_rows(X)), read_label_list(y)
         return list(self._ask("learn_many", uuid4().hex, rows, labels))
 
     def standing(self) -> Standing:

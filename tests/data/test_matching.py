@@ -9,13 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from driftquilt.data.arrow import read_in_place
+from driftquilt.data.arrow import read_in_place, stack_in_place
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.header import find_columns, group, line_up, sources
-from driftquilt.data.in_place import stack_in_place
-from driftquilt.data.moments import CLOCK_PARTS, PARTS
-from driftquilt.data.row import RowEncoder, read_row
-from driftquilt.data.table import Table, read_table, stack
+from driftquilt.data.frame import Frame, read_frame, read_row, stack
+from driftquilt.data.matching import find_columns, group, line_up, sources
 from driftquilt.errors import InputError
 
 MAY, JUNE = dt.datetime(2024, 5, 1, 12), dt.datetime(2024, 6, 1, 18)
@@ -23,8 +21,8 @@ FIRST, CLOCK = [f"a ({part})" for part in PARTS], [f"a ({part})" for part in CLO
 SEEN = {"n": [1.0, 2.0], "when": [MAY, JUNE]}
 
 
-def rows(**columns: Any) -> Table:
-    return read_table(columns)
+def rows(**columns: Any) -> Frame:
+    return read_frame(columns)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +59,9 @@ def test_parts_belong_together_only_if_all_are_there(names: list[str], groups: A
     ],
 )
 def test_messages_name_the_column_of_the_caller(new: Any, message: str) -> None:
-    encoder = Encoder.fit(read_table(SEEN))
+    encoder = Encoder.fit(read_frame(SEEN))
     with pytest.raises(InputError, match=message):
-        encoder.transform(read_table(new))
+        encoder.transform(read_frame(new))
 
 
 def test_a_date_without_any_value_is_refused_by_the_callers_name() -> None:
@@ -76,7 +74,7 @@ def test_a_date_without_any_value_is_refused_by_the_callers_name() -> None:
 def test_a_column_that_is_named_like_a_part_is_refused_beside_the_date() -> None:
     both: dict[str, list[Any]] = {"when": [MAY], "when (day of week, cos)": [0.5]}
     message = r"column 'when' holds dates, .* such as 'when \(day of week, cos\)', but there is a"
-    for read in (read_table, lambda X: read_in_place(pa.table(X))):
+    for read in (read_frame, lambda X: read_in_place(pa.table(X))):
         with pytest.raises(InputError, match=message):
             read(both)
     with pytest.raises(InputError, match=message):
@@ -95,19 +93,21 @@ def test_a_column_that_is_named_like_a_part_is_refused_beside_the_date() -> None
 )
 def test_a_column_that_holds_nothing_goes_with_any_kind(nothing: Any) -> None:
     seen = {"when": [MAY, None], "city": ["Oslo", None], "n": [1.0, None]}
-    encoder = Encoder.fit(read_table(seen))
-    missing = encoder.transform(read_table(seen))[1]
-    found = encoder.transform(read_table(dict.fromkeys(seen, nothing)))[0]
+    encoder = Encoder.fit(read_frame(seen))
+    missing = encoder.transform(read_frame(seen))[1]
+    found = encoder.transform(read_frame(dict.fromkeys(seen, nothing)))[0]
     assert found.tobytes() == missing.tobytes()
-    assert RowEncoder(encoder)(read_row(dict.fromkeys(seen))).tobytes() == missing.tobytes()
+    assert (
+        encoder.encode(Frame.of_row(read_row(dict.fromkeys(seen)))).tobytes() == missing.tobytes()
+    )
 
 
 def test_tables_without_names_are_matched_by_the_callers_columns() -> None:
-    encoder = Encoder.fit(read_table([[MAY, 1.0], [JUNE, 2.0]]))
+    encoder = Encoder.fit(read_frame([[MAY, 1.0], [JUNE, 2.0]]))
     assert encoder.names_in == ("x0", "x1")
     named = encoder.transform(rows(when=[MAY], n=[2.0]))
-    assert named.tobytes() == encoder.transform(read_table([[MAY, 2.0]])).tobytes()
-    assert np.isfinite(encoder.transform(read_table([[None, 2.0]]))).all()
+    assert named.tobytes() == encoder.transform(read_frame([[MAY, 2.0]])).tobytes()
+    assert np.isfinite(encoder.transform(read_frame([[None, 2.0]]))).all()
 
 
 def test_an_encoder_knows_the_callers_columns_after_it_was_written_down() -> None:
@@ -116,37 +116,37 @@ def test_an_encoder_knows_the_callers_columns_after_it_was_written_down() -> Non
 
 
 def test_rows_with_dates_are_stacked_loaded_and_in_place() -> None:
-    above, below = read_table(SEEN), rows(when=[None], n=[3.0])
+    above, below = read_frame(SEEN), rows(when=[None], n=[3.0])
     both = stack(above, below)
-    assert sources(both.names) == ("n", "when")
-    assert np.isnan(both.columns[1]).tolist() == [False, False, True]
+    assert sources(both.columns) == ("n", "when")
+    assert np.isnan(both.numbers[:, 1]).tolist() == [False, False, True]
     lazy = [
         read_in_place(pa.table({**SEEN})),
         read_in_place(pa.table({"when": [None], "n": [3.0]})),
     ]
     stacked = stack_in_place(*lazy)
     assert stacked is not None
-    for one, other in zip(stacked.load().columns, both.columns, strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert stacked.columns == both.columns
+    np.testing.assert_array_equal(stacked.load().numbers, both.numbers)
 
 
 def test_new_rows_with_another_date_column_are_refused_by_its_name() -> None:
     with pytest.raises(InputError, match=r"the rows before have not: \['then'\]"):
-        line_up(read_table(SEEN), rows(n=[1.0], when=[MAY], then=[MAY]))
+        line_up(read_frame(SEEN), rows(n=[1.0], when=[MAY], then=[MAY]))
 
 
 def test_parts_are_found_in_whatever_order_they_stand() -> None:
-    table = read_table(SEEN)
-    order = sorted(range(7), key=lambda place: table.names[place])
-    names = [table.names[place] for place in order]
+    table = read_frame(SEEN)
+    order = sorted(range(7), key=lambda place: table.columns[place])
+    names = [table.columns[place] for place in order]
     assert find_columns(table, names, named=True) == order
     assert list(group(names)) == ["n", "when"]
 
 
 def test_the_same_names_are_found_where_they_stand() -> None:
-    table = read_table(SEEN)
-    assert find_columns(table, table.names, named=True) == list(range(7))
-    assert find_columns(rows(when=[MAY], n=[1.0]), table.names, named=True) == [6, *range(6)]
+    table = read_frame(SEEN)
+    assert find_columns(table, table.columns, named=True) == list(range(7))
+    assert find_columns(rows(when=[MAY], n=[1.0]), table.columns, named=True) == [6, *range(6)]
 
 
 @pytest.mark.parametrize(
@@ -160,4 +160,4 @@ def test_the_same_names_are_found_where_they_stand() -> None:
 )
 def test_a_row_whose_column_is_of_another_kind_is_refused(row: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        RowEncoder(Encoder.fit(read_table(SEEN)))(read_row(row))
+        Encoder.fit(read_frame(SEEN)).encode(Frame.of_row(read_row(row)))

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.data import moments
-from driftquilt.data.moments import CLOCK_PARTS, PARTS, Moments, from_datetime64, source
-from driftquilt.data.row import read_row
-from driftquilt.data.table import Table, read_table
+from driftquilt.data import calendar
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS, Moments, from_datetime64, source
+from driftquilt.data.frame import Frame, read_frame, read_row
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -55,8 +54,8 @@ def expected(stamp: dt.datetime | None) -> list[float]:
     return [wave(2 * math.pi * x) for x in phases for wave in (math.sin, math.cos)]
 
 
-def matrix(table: Table) -> np.ndarray[Any, Any]:
-    return np.stack(table.columns, axis=1)
+def matrix(table: Frame) -> np.ndarray[Any, Any]:
+    return table.numbers.copy(order="C")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -64,25 +63,25 @@ def matrix(table: Table) -> np.ndarray[Any, Any]:
 def test_a_time_stamp_is_its_place_in_day_week_and_year(library: str, values: list[Any]) -> None:
     if library == "numpy":
         values = STAMPS  # has no zones
-    table = read_table(LIBRARIES[library](values))
-    assert [name.replace("x0", "when") for name in table.names] == list(NAMES)
+    table = read_frame(LIBRARIES[library](values))
+    assert [name.replace("x0", "when") for name in table.columns] == list(NAMES)
     np.testing.assert_allclose(matrix(table), np.array(list(map(expected, STAMPS))), atol=1e-12)
-    assert matrix(table).tobytes() == matrix(read_table({"when": STAMPS})).tobytes()
+    assert matrix(table).tobytes() == matrix(read_frame({"when": STAMPS})).tobytes()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_date_is_its_midnight(library: str) -> None:
     midnights = [None if day is None else dt.datetime.combine(day, dt.time()) for day in DAYS]
-    found = matrix(read_table(LIBRARIES[library](DAYS)))
+    found = matrix(read_frame(LIBRARIES[library](DAYS)))
     np.testing.assert_allclose(found, np.array(list(map(expected, midnights))), atol=1e-12)
 
 
 @pytest.mark.parametrize("library", ["list", "pandas objects", "pandas arrow", "polars", "arrow"])
 def test_a_time_of_day_has_no_day(library: str) -> None:
-    table = read_table(LIBRARIES[library](TIMES))
-    assert table.names == tuple(f"when ({part})" for part in CLOCK_PARTS)
-    stamps = read_table({"when": STAMPS})
-    assert matrix(table).tobytes() == np.stack(stamps.columns[:2], axis=1).tobytes()
+    table = read_frame(LIBRARIES[library](TIMES))
+    assert table.columns == tuple(f"when ({part})" for part in CLOCK_PARTS)
+    stamps = read_frame({"when": STAMPS})
+    assert matrix(table).tobytes() == matrix(stamps)[:, :2].tobytes()
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "7m"])
@@ -115,21 +114,21 @@ KINDS: dict[str, Callable[[dt.datetime], Any]] = {
 @given(st.lists(st.none() | stamps, min_size=1, max_size=20), st.sampled_from(sorted(KINDS)))
 def test_a_row_alone_has_the_names_and_bits_of_the_table(given_as: list[Any], kind: str) -> None:
     values = [None if value is None else KINDS[kind](value) for value in given_as]
-    whole = read_table({"n": [0.0] * len(values), "when": values})
+    whole = read_frame({"n": [0.0] * len(values), "when": values})
     for at, value in enumerate(values):
         row = read_row({"n": 0.0, "when": value})
         if value is None:
             assert row == {"n": 0.0, "when": None}
             continue
-        assert list(row) == list(whole.names)
-        assert list(row.values()) == [column[at] for column in whole.columns]
+        assert list(row) == list(whole.columns)
+        assert list(row.values()) == whole.numbers[at].tolist()
 
 
 @given(st.lists(stamps, min_size=1, max_size=9))
 def test_every_library_gives_the_same_bits(values: list[dt.datetime]) -> None:
-    first = matrix(read_table({"when": values}))
+    first = matrix(read_frame({"when": values}))
     for library in ("numpy", "pandas", "polars", "arrow", "row by row"):
-        assert matrix(read_table(LIBRARIES[library](values))).tobytes() == first.tobytes()
+        assert matrix(read_frame(LIBRARIES[library](values))).tobytes() == first.tobytes()
 
 
 def test_moments_far_from_today_are_taken() -> None:
@@ -140,7 +139,7 @@ def test_moments_far_from_today_are_taken() -> None:
 
 
 def test_text_that_looks_like_a_date_stays_text() -> None:
-    assert read_table({"when": ["2024-05-01"]}).columns[0].tolist() == ["2024-05-01"]
+    assert read_frame({"when": ["2024-05-01"]}).texts["when"].tolist() == ["2024-05-01"]
     assert read_row({"when": "2024-05-01"}) == {"when": "2024-05-01"}
 
 
@@ -148,7 +147,7 @@ def test_masked_dates_are_missing() -> None:
     values: Any = np.ma.array(
         np.array([["2024-05-01"], ["2024-05-02"]], "M8[D]"), mask=[[False], [True]]
     )
-    assert np.isnan(matrix(read_table(values))).any(axis=1).tolist() == [False, True]
+    assert np.isnan(matrix(read_frame(values))).any(axis=1).tolist() == [False, True]
 
 
 def test_the_source_of_a_part_is_the_column_and_other_names_are_their_own() -> None:
@@ -166,4 +165,4 @@ def test_parts_of_a_block_are_parts_of_the_whole() -> None:
         ]
         assert np.concatenate(blocks).tobytes() == whole.part(part).tobytes()
     assert isinstance(whole, Moments)
-    assert list(whole.columns("when")) == [moments.part_name("when", part) for part in PARTS]
+    assert list(whole.columns("when")) == [calendar.part_name("when", part) for part in PARTS]

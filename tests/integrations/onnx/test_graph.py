@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from driftquilt.data.moments import Moments, from_datetime64
-from driftquilt.integrations.onnx.graph import Graph
-from driftquilt.integrations.onnx.moments import clock_parts, date_parts
+from driftquilt.data.calendar import Moments, from_datetime64
+from driftquilt.integrations.onnx.graph import Graph, clock_parts, date_parts
 
 DAY = 86_400 * 10**6
 

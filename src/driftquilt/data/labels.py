@@ -1,11 +1,15 @@
-"""Labels and segment ids become codes 0 … k-1 with a list of what each code stands for.
+"""Labels, segment ids and weights: one value per row.
+
+A long vector of labels or segment ids becomes codes 0 … k-1 and a list of what each stands for:
 
     read_labels    classes (k,) sorted, codes (n,)
     read_segments  names, a list of k in order of first appearance, codes (n,)
     read_weights   (n,) float64, none negative, not all zero
 
-`classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count
-from 0 in messages.
+`classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count from 0
+in messages. The distinct values of a long vector are found with neither a sort nor a Python object
+per row (`distinct_ints`, `distinct_arrow`). A stream takes labels one by one, as plain values:
+`read_label`, `read_label_list`.
 
 >>> classes, codes = read_labels(["spam", "ham", "spam"], n_rows=3)
 >>> classes, codes
@@ -15,15 +19,20 @@ from 0 in messages.
 (['may', 'april'], array([0, 0, 1], dtype=int32))
 >>> read_weights(2, n_rows=3)
 array([2., 2., 2.])
+>>> read_label(3.0), read_label_list(["yes", "no"])
+(3, ['yes', 'no'])
 """
 
 from __future__ import annotations
 
+import math
+import reprlib
+import sys
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +40,31 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from driftquilt.data.columns import as_array, is_missing, is_text, read_column
-from driftquilt.data.distinct import Codes, distinct_arrow, distinct_ints
+from driftquilt.data.mapped_memory import note_read
 from driftquilt.errors import InputError
 
-__all__ = ["read_labels", "read_segments", "read_weights", "warn_of_order"]
+__all__ = [
+    "Codes",
+    "Label",
+    "distinct_arrow",
+    "distinct_ints",
+    "read_at",
+    "read_label",
+    "read_label_list",
+    "read_labels",
+    "read_segments",
+    "read_weights",
+    "warn_of_order",
+]
 
-_BLOCK = 2**20
+T = TypeVar("T")
+
+Codes: TypeAlias = NDArray[np.signedinteger[Any]]
+Label: TypeAlias = int | bool | str
+
+_BLOCK = 65_536  # rows at a time, so that what is made on the way stays small
+_WIDEST = 2**16  # between the lowest and the highest number, if there is to be no sort
+_INT64 = 2**63
 
 
 def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:
@@ -252,3 +280,114 @@ def _number_objects(ids: list[Any]) -> tuple[list[Hashable], Codes]:
     missing = np.fromiter(map(is_missing, position), dtype=bool, count=len(position))
     _refuse_missing("segments", missing[codes])
     return [n.item() if isinstance(n, np.generic) else n for n in position], codes
+
+
+def read_label(y: Any) -> Label:
+    """A label as a plain int, bool or string; whole floats become ints."""
+    if isinstance(y, np.generic):
+        y = y.item()
+    if is_missing(y):
+        raise InputError("the label is missing (NaN or None); leave the row out until it is known")
+    if isinstance(y, bool):
+        return y
+    if isinstance(y, str):
+        return _read_text_label(str.__str__(y))
+    if isinstance(y, float) and math.isfinite(y) and y == int(y):
+        y = int(y)
+    if isinstance(y, int) and -_INT64 <= y < _INT64:
+        return int(y)
+    raise InputError(
+        f"the label {y!r} is a {type(y).__name__}; a label is a whole number, a boolean or a string"
+    )
+
+
+def read_label_list(y: Any) -> list[Label]:
+    """The labels of a list, an array or a series."""
+    if not isinstance(y, Iterable) or isinstance(y, str | bytes | Mapping):
+        raise InputError(f"labels are a list, an array or a series, but got a {type(y).__name__}")
+    return [read_at(number, read_label, label) for number, label in enumerate(y)]
+
+
+def read_at(number: int, read: Callable[[Any], T], value: Any) -> T:
+    """What `read` makes of a value, with its place in the message if it cannot."""
+    try:
+        return read(value)
+    except InputError as error:
+        raise InputError(f"row {number}: {error}") from error
+
+
+def _read_text_label(label: str) -> str:
+    """A label of text, unless it would be another one in an array."""
+    if label.endswith("\0"):
+        raise InputError(
+            f"the label {reprlib.repr(label)} ends in a zero character, which numpy drops; leave "
+            "it out"
+        )
+    return label
+
+
+def distinct_ints(
+    numbers: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.int32]]:
+    """Sorted values of ints or booleans, the first row of each, and each row's place among them."""
+    lowest, highest = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, _WIDEST)
+    if highest - lowest >= _WIDEST or highest > np.iinfo(np.intp).max:
+        values, row_of, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        return values, row_of, inverse.astype(np.int32)
+    first = np.full(highest - lowest + 1, -1, dtype=np.intp)
+    for rows in reversed(_blocks(len(numbers))):
+        block = numbers[rows][::-1].astype(np.intp) - lowest
+        first[block] = np.arange(rows.stop - 1, rows.start - 1, -1)  # of equals, the last stays
+    found = np.flatnonzero(first >= 0)
+    place = np.zeros(len(first), dtype=np.int32)
+    place[found] = np.arange(len(found))
+    places = np.empty(len(numbers), dtype=np.int32)
+    for rows in _blocks(len(numbers)):
+        places[rows] = place[numbers[rows].astype(np.intp) - lowest]
+    return numbers[first[found]], first[found], places
+
+
+def distinct_arrow(values: Any) -> tuple[list[Hashable], Codes] | None:
+    """Of an Arrow array of text, dates or categories; -1 is missing. None for other vectors.
+
+    Places are no wider than they need be: there may be very many of very few values.
+    """
+    pa = sys.modules.get("pyarrow")  # whoever has such an array has imported it
+    if pa is None or not isinstance(values, pa.Array | pa.ChunkedArray):
+        return None
+    is_coded = pa.types.is_dictionary(values.type)
+    if not _names_things(pa.types, values.type.value_type if is_coded else values.type):
+        return None
+    place: dict[Hashable, int] = {}
+    codes: Codes = np.empty(len(values), dtype=np.int8)
+    for rows in _blocks(len(values)):
+        start = rows.start
+        for chunk in getattr(values[rows], "chunks", [values[rows]]):
+            words, here = _encode(chunk, is_coded=is_coded)
+            known = [-1 if word is None else place.setdefault(word, len(place)) for word in words]
+            codes = codes.astype(np.promote_types(codes.dtype, _width(place)), copy=False)
+            codes[start : start + len(chunk)] = np.array([*known, -1], dtype=codes.dtype)[here]
+            start += len(chunk)
+            note_read(chunk.nbytes)
+    return list(place), codes
+
+
+def _width(place: Sized) -> np.dtype[Any]:
+    """What holds so many places, and -1."""
+    return np.min_scalar_type(-max(len(place), 1))
+
+
+def _blocks(n_rows: int) -> list[slice]:
+    return [slice(a, min(a + _BLOCK, n_rows)) for a in range(0, n_rows, _BLOCK)]
+
+
+def _names_things(types: Any, kind: Any) -> bool:
+    tests = (types.is_string, types.is_large_string, types.is_date, types.is_timestamp)
+    return any(test(kind) for test in tests)
+
+
+def _encode(values: Any, *, is_coded: bool) -> tuple[list[Any], NDArray[np.int32]]:
+    """The values in order of first appearance, and the place of each row's; -1 is missing."""
+    coded = (values.indices if is_coded else values).dictionary_encode()
+    found = values.dictionary.take(coded.dictionary) if is_coded else coded.dictionary
+    return found.to_pylist(), coded.indices.fill_null(-1).to_numpy()

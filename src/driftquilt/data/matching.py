@@ -1,7 +1,7 @@
 """Which columns of one table are those of another: by name, or by position.
 
-A table's columns may be several to one of the caller's (see `moments`), so they are matched as
-the caller knows them, and messages speak of those. `group` tells which belong together, from
+A table's columns may be several to one of the caller's (see `calendar`), so they are matched as
+the caller knows them, and messages speak of those. `group` finds which belong together, from
 the names alone:
 
 >>> group(["age", "at (time of day, sin)", "at (time of day, cos)"])
@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from driftquilt.data.moments import CLOCK_PARTS, PARTS, part_name, source
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS, part_name, source
 from driftquilt.errors import InputError
 from driftquilt.text import closest
 
@@ -31,17 +31,18 @@ T = TypeVar("T")
 
 
 class Header(Protocol):
-    """What tables have in common, whether they are read or not."""
+    """What `Frame` and `ArrowFrame` have in common."""
 
     @property
-    def names(self) -> tuple[str, ...]: ...
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns."""
 
     @property
-    def named(self) -> bool: ...
+    def named(self) -> bool:
+        """Whether the names are the caller's."""
 
-    def kind(self, place: int) -> str:
-        """What the column there holds: "numbers", "text" or "nothing"."""
-        ...
+    def kind(self, name: str) -> str:
+        """What the column holds: "numbers", "text" or "nothing"."""
 
 
 def check_columns(names: Iterable[Any], shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -95,7 +96,7 @@ def find_columns(table: Header, names: Sequence[str], *, named: bool) -> list[in
 
     They are found by position where they or this table's are made up.
     """
-    if tuple(names) == table.names:
+    if tuple(names) == table.columns:
         return list(range(len(names)))
     place: dict[int, int] = {}
     for name, wanted, there in _pair(table, group(names), named=named):
@@ -105,21 +106,21 @@ def find_columns(table: Header, names: Sequence[str], *, named: bool) -> list[in
 
 def line_up(first: Header, second: Header) -> list[int]:
     """Where in `second`, whose rows are to go below `first`, the columns of `first` stand."""
-    known = sources(first.names)
-    extra = [name for name in sources(second.names) if name not in known]
+    known = sources(first.columns)
+    extra = [name for name in sources(second.columns) if name not in known]
     if extra and first.named and second.named:
         raise InputError(
             f"the new rows have columns that the rows before have not: {extra}; drop them, or "
-            "fit on all rows anew"
+            "fit again on all rows"
         )
-    return find_columns(second, first.names, named=first.named)
+    return find_columns(second, first.columns, named=first.named)
 
 
 def _pair(
     table: Header, wanted: dict[str, list[int]], *, named: bool
 ) -> list[tuple[str, list[int], list[int]]]:
     """Each of the caller's columns, the places of its parts, and their places in `table`."""
-    there = group(table.names)
+    there = group(table.columns)
     if named and table.named:
         lacking = [name for name in wanted if name not in there]
         if lacking:
@@ -145,7 +146,7 @@ def _find_parts(name: str, members: Mapping[str, int]) -> list[int]:
 def _match(table: Header, name: str, wanted: list[int], there: list[int]) -> list[int]:
     if len(wanted) == len(there):
         return there
-    now = table.kind(there[0])
+    now = table.kind(table.columns[there[0]])
     if now == "nothing":
         return there[:1] * len(wanted)
     now = _KINDS.get(len(there), now)

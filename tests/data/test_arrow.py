@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.data import arrow, in_place
+from driftquilt.data import arrow
 from driftquilt.data import encoder as encoder_module
-from driftquilt.data.arrow import read_in_place
+from driftquilt.data.arrow import ArrowFrame, Fixed, Loaded, read_in_place, stack_in_place
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.in_place import Fixed, Loaded, TableInPlace, stack_in_place
-from driftquilt.data.table import read_table
+from driftquilt.data.frame import read_frame
 from driftquilt.errors import InputError
 
 N = 40
@@ -71,7 +70,6 @@ LAYOUTS = {
 def _keep_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that small tables have pieces as large ones do."""
     monkeypatch.setattr(arrow, "SMALLEST_PIECE", 1)
-    monkeypatch.setattr(in_place, "SMALLEST_PIECE", 1)
 
 
 def same_rows(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> bool:
@@ -82,10 +80,12 @@ def same_rows(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> bo
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_read_in_place_is_the_column_that_is_loaded(table: Any, name: str) -> None:
     table = table.select([name])
-    lazy, loaded = read_in_place(table), read_table(table)
+    lazy, loaded = read_in_place(table), read_frame(table)
     for rows in (slice(0, N), slice(3, 17), slice(5, 5), np.array([39, 0, 12, 12]), np.arange(0)):
-        assert lazy.names == loaded.names
-        for found, expected in zip(lazy.take(rows).columns, loaded.columns, strict=True):
+        some = lazy.take(rows)
+        assert lazy.columns == some.columns == loaded.columns
+        for column in some.columns:
+            found, expected = some.column(column), loaded.column(column)
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected[rows])
 
@@ -95,16 +95,16 @@ def test_rows_that_are_encoded_in_place_are_those_of_the_loaded_table(
     layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encoder_module, "BLOCK", 7)
-    lazy, loaded = read_in_place(LAYOUTS[layout]), read_table(LAYOUTS[layout])
+    lazy, loaded = read_in_place(LAYOUTS[layout]), read_frame(LAYOUTS[layout])
     encoder = Encoder.fit(loaded)
     assert Encoder.fit(lazy) == encoder
     whole = encoder.transform(loaded)
-    assert same_rows(encoder.transform_in_place(lazy), whole)
+    assert same_rows(encoder.transform(lazy), whole)
 
     @given(st.lists(st.integers(0, N - 1), max_size=60))
     def holds(rows: list[int]) -> None:
         numbers = np.array(rows, dtype=np.intp)
-        assert same_rows(encoder.transform_in_place(lazy, numbers), whole[numbers])
+        assert same_rows(encoder.transform(lazy, numbers), whole[numbers])
 
     holds()
 
@@ -113,18 +113,18 @@ def test_rows_that_are_encoded_in_place_are_those_of_the_loaded_table(
 def test_a_picked_table_is_encoded_as_the_rows_picked(layout: str) -> None:
     mask = np.arange(N) % 3 != 1
     lazy = read_in_place(LAYOUTS[layout]).pick(mask)
-    loaded = read_table(LAYOUTS[layout]).take(mask)
+    loaded = read_frame(LAYOUTS[layout]).take(mask)
     encoder = Encoder.fit(loaded)
     assert Encoder.fit(lazy) == encoder
-    assert same_rows(encoder.transform_in_place(lazy), encoder.transform(loaded))
-    again = lazy.pick(np.arange(lazy.n_rows) % 2 == 0)
-    assert same_rows(encoder.transform_in_place(again), encoder.transform(loaded)[::2].copy())
+    assert same_rows(encoder.transform(lazy), encoder.transform(loaded))
+    again = lazy.pick(np.arange(len(lazy)) % 2 == 0)
+    assert same_rows(encoder.transform(again), encoder.transform(loaded)[::2].copy())
 
 
 def test_numbers_are_seen_through_arrows_own_memory() -> None:
     values = np.arange(5000, dtype=np.float32)
     table = read_in_place(pa.table({"a": values, "b": pa.array(["x", "y"] * 2500)}))
-    [piece] = table.columns[0].pieces
+    [piece] = table.parts["a"].pieces
     assert isinstance(piece, Fixed)
     assert np.shares_memory(piece.values, values)
 
@@ -132,10 +132,10 @@ def test_numbers_are_seen_through_arrows_own_memory() -> None:
 def test_many_small_chunks_become_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrow, "SMALLEST_PIECE", 4096)
     chunks = pa.chunked_array([[float(i)] for i in range(50)])
-    column = read_in_place(pa.table({"a": chunks, "b": chunks.dictionary_encode()})).columns
-    assert [len(part.pieces) for part in column] == [1, 1]
-    assert column[0].read(slice(0, 50)).tolist() == list(range(50))
-    assert column[1].read(np.array([7])).tolist() == ["7.0"]
+    parts = read_in_place(pa.table({"a": chunks, "b": chunks.dictionary_encode()})).parts
+    assert [len(part.pieces) for part in parts.values()] == [1, 1]
+    assert parts["a"].read(slice(0, 50)).tolist() == list(range(50))
+    assert parts["b"].read(np.array([7])).tolist() == ["7.0"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_many_small_chunks_become_one_piece(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_what_cannot_be_used_is_refused_as_when_it_is_loaded(columns: dict[str, Any]) -> None:
     with pytest.raises(InputError) as loading:
-        read_table(pa.table(columns))
+        read_frame(pa.table(columns))
     with pytest.raises(InputError) as in_place_:
         read_in_place(pa.table(columns))
     assert str(in_place_.value) == str(loading.value)
@@ -164,7 +164,7 @@ def test_what_cannot_be_used_is_refused_as_when_it_is_loaded(columns: dict[str, 
 
 def test_columns_of_the_same_name_are_refused_as_when_they_are_loaded() -> None:
     table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    for read in (read_table, read_in_place):
+    for read in (read_frame, read_in_place):
         with pytest.raises(InputError, match=r"columns of the same name.*'a' 2 times"):
             read(table)
 
@@ -185,7 +185,7 @@ def test_a_column_without_a_value_is_refused_at_fit(values: Any) -> None:
         Encoder.fit(read_in_place(table))
 
 
-def rows(**columns: Any) -> TableInPlace:
+def rows(**columns: Any) -> ArrowFrame:
     return read_in_place(pa.table(columns))
 
 
@@ -194,23 +194,23 @@ def test_stacked_tables_are_read_as_one_by_name_and_whatever_the_type() -> None:
         rows(a=[1, 2], b=["x", None]), rows(b=pa.array(["y"]).dictionary_encode(), a=[0.5])
     )
     assert stacked is not None
-    assert stacked.names == ("a", "b")
+    assert stacked.columns == ("a", "b")
     table = stacked.take(np.array([2, 0, 1]))
-    assert table.columns[0].tolist() == [0.5, 1, 2]
-    assert table.columns[1].tolist() == ["y", "x", None]
+    assert table.column("a").tolist() == [0.5, 1, 2]
+    assert table.column("b").tolist() == ["y", "x", None]
     assert stack_in_place(rows(a=[1]), rows(a=["x"])) is None
     with pytest.raises(InputError, match=r"the rows before have not: \['c'\]"):
         stack_in_place(rows(a=[1]), rows(a=[1], c=[1]))
 
 
 def test_small_batches_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_place, "SMALLEST_PIECE", 10)
+    monkeypatch.setattr(arrow, "SMALLEST_PIECE", 10)
     table = rows(a=[0.0])
     for number in range(1, 35):
         stacked = stack_in_place(table, rows(a=[float(number)]))
         assert stacked is not None
         table = stacked
-    pieces = table.columns[0].pieces
+    pieces = table.parts["a"].pieces
     assert [len(piece) for piece in pieces] == [10, 10, 10, 5]
     assert all(isinstance(piece, Loaded) for piece in pieces)
-    assert table.load().columns[0].tolist() == list(range(35))
+    assert table.load().column("a").tolist() == list(range(35))

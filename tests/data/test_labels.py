@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from driftquilt.data.codes import read_labels, read_segments, read_weights
+from driftquilt.data.labels import read_labels, read_segments, read_weights
 from driftquilt.errors import InputError
 
 pd = pytest.importorskip("pandas")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from driftquilt.data.table import Table, read_table, stack
+from driftquilt.data.frame import Frame, read_frame, stack
 from driftquilt.errors import InputError
 
 pd = pytest.importorskip("pandas")
@@ -50,16 +50,17 @@ def same(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> bool:
 
 
 def column(values: Any, name: str = "a") -> np.ndarray[Any, Any]:
-    return read_table({name: values}).columns[0]
+    return read_frame({name: values}).column(name)
 
 
 @pytest.mark.parametrize("make", LIBRARIES.values(), ids=LIBRARIES.keys())
 def test_every_library_gives_the_same_columns(make: Callable[[dict[str, Any]], Any]) -> None:
-    table = read_table(make(COLUMNS))
-    assert table.names == tuple(COLUMNS)
+    table = read_frame(make(COLUMNS))
+    assert table.columns == tuple(COLUMNS)
     assert table.named
-    assert table.n_rows == 3
-    for name, values in zip(table.names, table.columns, strict=True):
+    assert len(table) == 3
+    for name in table.columns:
+        values = table.column(name)
         if name == "city":
             assert values.dtype == object
             assert values.tolist() == ["Oslo", None, "Rome"]
@@ -69,27 +70,28 @@ def test_every_library_gives_the_same_columns(make: Callable[[dict[str, Any]], A
 
 def test_rows_as_lists_or_object_arrays_give_the_same_columns_without_names() -> None:
     rows = list(zip(*COLUMNS.values(), strict=True))
-    expected = read_table(COLUMNS).columns
+    loaded = read_frame(COLUMNS)
+    expected = [loaded.column(name) for name in loaded.columns]
     for X in (rows, [list(row) for row in rows], np.array(rows, dtype=object)):
-        table = read_table(X)
-        assert table.names == ("x0", "x1", "x2", "x3", "x4")
+        table = read_frame(X)
+        assert table.columns == ("x0", "x1", "x2", "x3", "x4")
         assert not table.named
-        assert all(map(same, table.columns, expected))
+        assert all(map(same, map(table.column, table.columns), expected))
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "i1", "u8", "i8", "?"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_numeric_arrays_keep_their_values(dtype: str, order: Any) -> None:
     X = np.array([[0, 1, 1], [1, 0, 1]], dtype=dtype, order=order)
-    table = read_table(X)
-    np.testing.assert_array_equal(np.stack(table.columns, axis=1), X.astype(np.float64))
-    assert all(c.dtype == np.float64 for c in table.columns)
+    table = read_frame(X)
+    np.testing.assert_array_equal(table.numbers, X.astype(np.float64))
+    assert table.numbers.dtype == np.float64
 
 
 def test_an_array_is_not_changed_by_reading_it() -> None:
     X = np.array([[1.0, np.nan], [3.0, 4.0]])
     before = X.copy()
-    read_table(X)
+    read_frame(X)
     np.testing.assert_array_equal(X, before)
 
 
@@ -118,15 +120,15 @@ def test_categories_that_are_numbers_become_text() -> None:
 
 def test_strings_that_look_like_numbers_stay_text() -> None:
     assert column(["1", "2"]).tolist() == ["1", "2"]
-    assert read_table(np.array([["1", "2"]])).columns[1].tolist() == ["2"]
-    assert read_table([["1", 2]]).columns[1].tolist() == [2.0]
+    assert read_frame(np.array([["1", "2"]])).column("x1").tolist() == ["2"]
+    assert read_frame([["1", 2]]).column("x1").tolist() == [2.0]
 
 
 def test_masked_cells_are_missing() -> None:
     masked: Any = np.ma.array([[1.0, 2.0]], mask=[[False, True]])
-    table = read_table(masked)
-    assert table.columns[0].tolist() == [1.0]
-    assert np.isnan(table.columns[1]).all()
+    table = read_frame(masked)
+    assert table.column("x0").tolist() == [1.0]
+    assert np.isnan(table.column("x1")).all()
 
 
 def test_wide_integers_of_polars_and_arrow_are_numbers() -> None:
@@ -135,7 +137,7 @@ def test_wide_integers_of_polars_and_arrow_are_numbers() -> None:
 
 
 def test_column_names_that_are_not_text_become_text() -> None:
-    assert read_table(pd.DataFrame({0: [1], ("a", 1): [2]})).names == ("0", "('a', 1)")
+    assert read_frame(pd.DataFrame({0: [1], ("a", 1): [2]})).names == ("0", "('a', 1)")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_column_names_that_are_not_text_become_text() -> None:
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(X: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_table(X)
+        read_frame(X)
 
 
 @pytest.mark.parametrize(
@@ -241,27 +243,27 @@ def test_a_largest_float32_may_pass() -> None:
 
 def test_a_copy_does_not_follow_the_array_it_was_read_from() -> None:
     X = np.ones((2, 2), order="F")
-    shared, copied = read_table(X), read_table(X).copy()
+    shared, copied = read_frame(X), read_frame(X).copy()
     X[:] = 5
-    assert shared.columns[0].tolist() == [5, 5]
-    assert copied.columns[0].tolist() == [1, 1]
+    assert shared.column("x0").tolist() == [5, 5]
+    assert copied.column("x0").tolist() == [1, 1]
 
 
-def rows(**columns: Any) -> Table:
-    return read_table(columns)
+def rows(**columns: Any) -> Frame:
+    return read_frame(columns)
 
 
 def test_stack_appends_rows_by_name_whatever_the_order() -> None:
     both = stack(rows(a=[1, 2], b=["x", None]), rows(b=["y"], a=[None]))
-    assert both.names == ("a", "b")
-    np.testing.assert_array_equal(both.columns[0], [1, 2, np.nan])
-    assert both.columns[1].tolist() == ["x", None, "y"]
+    assert both.columns == ("a", "b")
+    np.testing.assert_array_equal(both.column("a"), [1, 2, np.nan])
+    assert both.column("b").tolist() == ["x", None, "y"]
 
 
 def test_stack_takes_an_all_missing_column_as_either_kind() -> None:
     empty, text = rows(a=[None, None]), rows(a=["x"])
-    assert stack(empty, text).columns[0].tolist() == [None, None, "x"]
-    assert stack(text, empty).columns[0].tolist() == ["x", None, None]
+    assert stack(empty, text).column("a").tolist() == [None, None, "x"]
+    assert stack(text, empty).column("a").tolist() == ["x", None, None]
 
 
 def test_stack_names_the_columns_that_do_not_match() -> None:
@@ -276,6 +278,6 @@ def test_stack_names_the_columns_that_do_not_match() -> None:
 @pytest.mark.parametrize("rows", [[{"age": 31}], ({"age": 31}, {"age": 7})])
 def test_rows_as_dicts_are_refused_with_how_to_make_a_table_of_them(rows: Any) -> None:
     with pytest.raises(InputError, match=r"of dicts, one per row; .* pandas.DataFrame\(rows\) or "):
-        read_table(rows)
-    read_table(pd.DataFrame(rows))
-    read_table(pa.Table.from_pylist(list(rows)))
+        read_frame(rows)
+    read_frame(pd.DataFrame(rows))
+    read_frame(pa.Table.from_pylist(list(rows)))

@@ -1,0 +1,81 @@
+"""The compiled loops of the encoder: scale numbers, and follow their running scale.
+
+One row or many: what numpy would do in a dozen calls costs a stream more than its nets do. Nothing
+is reordered or fused, so that results are those of numpy, bit for bit. numba is imported with this
+module, when the first row is encoded.
+
+`places` has the column of `numbers` for each number of the encoder, or -1 if it is not there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numpy.typing import NDArray
+
+__all__ = ["learn_scale", "scale"]
+
+_CHUNK = 64  # rows of which all columns are written while they are in the cache
+
+_NUMBERS = types.Array(types.float64, 2, "A", readonly=True)
+_PLACES = types.Array(types.int64, 1, "C", readonly=True)
+_SCALE = types.Array(types.float64, 1, "C", readonly=True)
+_COUNTS, _SUMS, _MATRIX = types.int64[::1], types.float64[::1], types.float32[:, ::1]
+
+
+@njit(
+    types.void(_NUMBERS, _PLACES, _SCALE, _SCALE, types.float64, _PLACES, _PLACES, _MATRIX),
+    cache=True, nogil=True, error_model="numpy",
+)  # fmt: skip
+def scale(
+    numbers: NDArray[np.float64],
+    places: NDArray[np.intp],
+    mean: NDArray[np.float64],
+    deviation: NDArray[np.float64],
+    limit: float,
+    to: NDArray[np.intp],
+    flags: NDArray[np.intp],
+    out: NDArray[np.float32],
+) -> None:
+    """Write scaled numbers into columns `to` of `out`, which is zero; a missing one is the mean.
+
+    None is further from 0 than `limit`. Where a column has a flag (>= 0), that is 1 for missing.
+    """
+    for first in range(0, len(numbers), _CHUNK):
+        last = min(first + _CHUNK, len(numbers))
+        for j in range(len(places)):
+            for i in range(first, last):
+                value = numbers[i, places[j]] if places[j] >= 0 else np.nan
+                scaled = (value - mean[j]) / deviation[j]
+                if scaled == scaled:  # noqa: PLR0124
+                    out[i, to[j]] = max(-limit, min(limit, scaled))
+                elif flags[j] >= 0:
+                    out[i, flags[j]] = 1
+
+
+@njit(
+    types.void(_NUMBERS, _PLACES, _COUNTS, _SUMS, _SUMS, _SUMS),
+    cache=True, nogil=True, error_model="numpy",
+)  # fmt: skip
+def learn_scale(
+    numbers: NDArray[np.float64],
+    places: NDArray[np.intp],
+    n: NDArray[np.int64],
+    mean: NDArray[np.float64],
+    m2: NDArray[np.float64],
+    deviation: NDArray[np.float64],
+) -> None:
+    """Take rows into the running moments, one after the other (Welford).
+
+    `m2` is the sum of squares around the mean; the deviation is infinite until a number varies.
+    """
+    for i in range(len(numbers)):
+        for j in range(len(places)):
+            if places[j] < 0 or np.isnan(numbers[i, places[j]]):
+                continue
+            value = numbers[i, places[j]]
+            n[j] += 1
+            off = value - mean[j]
+            mean[j] += off / n[j]
+            m2[j] += off * (value - mean[j])
+            deviation[j] = np.sqrt(m2[j] / n[j]) if m2[j] > 0 else np.inf

@@ -1,0 +1,70 @@
+"""Models that answer together: the mean of their class probabilities.
+
+    probabilities[:, codes] += share · mean over models of predict_proba(X)
+
+Two-layer nets of one shape have their weights in one array and are asked by one compiled call,
+which takes each row by itself: an answer is the same, bit for bit, whatever rows come with it.
+Models of other learners are asked one by one.
+
+>>> from driftquilt.learners.mlp import MLP
+>>> X = np.zeros((2, 3), dtype=np.float32)
+>>> nets = Nets.of([MLP(hidden_units=8).start(X, 2, seed) for seed in (0, 1)])
+>>> probabilities = np.zeros((2, 2), dtype=np.float32)
+>>> nets.add(X, 1.0, np.array([0, 1]), probabilities)
+>>> probabilities.sum(axis=1).round(3)
+array([1., 1.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.learners.base import Model
+from driftquilt.learners.mlp import MLPModel, _kernels
+
+__all__ = ["Nets"]
+
+
+@dataclass(frozen=True, eq=False)
+class Nets:
+    """Some models; `thetas` (m, P) are the weights that two-layer nets among them go on using."""
+
+    models: tuple[Model, ...]
+    thetas: NDArray[np.float32] | None = None
+    n_hidden: int = 0
+
+    @classmethod
+    def of(cls, models: Sequence[Model]) -> Nets:
+        """Take models over; what they learn later, these nets know."""
+        nets = [model for model in models if isinstance(model, MLPModel)]
+        if len(nets) < len(models):
+            return cls(tuple(models))
+        thetas = np.stack([net.tensors()["theta"] for net in nets])
+        for net, theta in zip(nets, thetas, strict=True):
+            net.use_weights(theta)
+        return cls(tuple(nets), thetas, nets[0].n_hidden)
+
+    def copy(self) -> Nets:
+        """Nets that answer as these do now, and do not learn."""
+        if self.thetas is None:
+            return Nets(tuple(model.copy() for model in self.models))
+        return Nets((), self.thetas.copy(), self.n_hidden)
+
+    def add(
+        self,
+        X: NDArray[np.float32],
+        share: float,
+        codes: NDArray[np.int64],
+        probabilities: NDArray[np.float32],
+    ) -> None:
+        """Add the answers for rows (n, d) to (n, C); class c of a model is `codes[c]` there."""
+        if self.thetas is not None:
+            _kernels().add_answers(X, self.thetas, self.n_hidden, share, codes, probabilities)
+            return
+        for model in self.models:
+            each = np.float32(share / len(self.models))
+            probabilities[:, codes] += each * model.predict_proba(X)

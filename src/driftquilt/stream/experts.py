@@ -1,0 +1,183 @@
+"""The two models that answer in a stream, each an encoder and nets: an `Expert`.
+
+`OnlineNet` learns every row as it comes, from the first on, and never restarts. It is what Quilt's
+model is weighed against: after a drift it is behind, but it needs no history and no wait. Columns
+and classes may come late; the net grows with them.
+
+`Champion` is a fitted classifier whose nets go on learning, row by row. The classifier stays as it
+was trained; the nets are copies. Classes are counted by the stream, in order of appearance; those
+that the classifier never saw have probability 0 here.
+
+A row is a `Frame` of one.
+
+>>> net = OnlineNet(MLP(hidden_units=16, learning_rate=0.05), seed=0)
+>>> for turn in range(200):
+...     _ = net.learn(Frame.of_row({"heads": float(turn % 2)}), turn % 2)
+>>> probabilities = np.zeros((2, 2), dtype=np.float32)
+>>> net.expert.add(Frame.of_rows([{"heads": 1.0}, {"heads": 0.0}]), 1.0, probabilities)
+>>> probabilities.argmax(axis=1)
+array([1, 0])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.data.encoder import Encoder
+from driftquilt.data.frame import Frame
+from driftquilt.data.labels import Label
+from driftquilt.errors import InputError
+from driftquilt.learners.mlp import MLP, MLPModel
+from driftquilt.learners.nets import Nets
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.stream.features import FAR, Features
+
+__all__ = ["Champion", "Expert", "OnlineNet"]
+
+_NOTHING = np.empty(0, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Expert:
+    """An encoder and the nets that take its rows; class c of the nets is `codes[c]` in the stream.
+
+    That of a model that learns changes with it; a `copy` does not.
+    """
+
+    encoder: Encoder
+    nets: Nets
+    codes: NDArray[np.int64]
+
+    def encode(self, frame: Frame) -> NDArray[np.float32]:
+        """Rows as the nets see them; before the first column, a column of zeros."""
+        return _encode(self.encoder, frame)
+
+    def add(self, frame: Frame, share: float, probabilities: NDArray[np.float32]) -> None:
+        """Add the answers for some rows to the probabilities (n, C) of the stream's classes."""
+        self.nets.add(self.encode(frame), share, self.codes, probabilities)
+
+    def copy(self) -> Expert:
+        """The expert as it is now."""
+        return Expert(self.encoder.copy(), self.nets.copy(), self.codes)
+
+
+def _encode(encoder: Encoder, frame: Frame) -> NDArray[np.float32]:
+    if encoder.width:
+        return encoder.encode(frame)
+    return np.zeros((len(frame), 1), dtype=np.float32)
+
+
+class OnlineNet:
+    """The net, the running scale of its columns, and how many classes it knows."""
+
+    def __init__(self, learner: MLP, seed: int) -> None:
+        self._learner = learner
+        self._seed = seed
+        self.features = Features()
+        self._net: MLPModel | None = None
+        self._nets = Nets(())
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that a row has had so far."""
+        return 0 if self._net is None else self._net.n_classes
+
+    @property
+    def expert(self) -> Expert:
+        """What answers; from the first row on."""
+        return Expert(self.features.encoder, self._nets, np.arange(self.n_classes))
+
+    def encode(self, frame: Frame) -> NDArray[np.float32]:
+        """A row as the net sees it (d,), scaled by the rows learned so far."""
+        x: NDArray[np.float32] = _encode(self.features.encoder, frame)[0]
+        return x
+
+    def learn(
+        self, frame: Frame, code: int, x: NDArray[np.float32] | None = None
+    ) -> NDArray[np.float32]:
+        """One step on a row of class `code`; gives the probabilities before it.
+
+        `x` is the row as `encode` gave it, if it did.
+        """
+        net, x = self._net, self.encode(frame) if x is None else x
+        self.features.learn(frame)
+        width = max(len(self.features), 1)
+        if net is not None and len(x) == width and code < net.n_classes:
+            return net.learn_one(x, code)
+        before = _NOTHING if net is None else net.predict_proba(x[None, :])[0]
+        x = np.append(x, np.zeros(width - len(x), dtype=np.float32))
+        if net is None:
+            self._use(self._learner.start(x[None, :], code + 1, self._seed))
+        else:
+            self._use(net.grow(width, max(code + 1, net.n_classes)))
+        if self._net is not None:
+            self._net.learn_one(x, code)
+        return before
+
+    def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Weights, and everything else as plain values."""
+        tensors = {} if self._net is None else self._net.tensors()
+        return tensors, {"features": self.features.to_json(), "n_classes": self.n_classes}
+
+    def unpack(self, tensors: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
+        """Go on from what `pack` gave."""
+        self.features = Features.from_json(record["features"])
+        if tensors:
+            self._use(self._learner.restore(tensors, record["n_classes"]))
+
+    def _use(self, net: MLPModel) -> None:
+        self._net, self._nets = net, Nets.of([net])
+
+
+class Champion:
+    """A classifier under the number that the store knows it by."""
+
+    def __init__(self, clf: QuiltClassifier, number: int, classes: Sequence[Label]) -> None:
+        if clf.encoder_ is None:
+            raise InputError("a stream's rows are encoded; its classifier cannot have encode=False")
+        self.clf, self.number = clf, number
+        encoder = replace(clf.encoder_, limit=FAR)  # as the online net's
+        codes = np.array([classes.index(label) for label in clf.classes_.tolist()], dtype=np.int64)
+        models = [model.copy() for model in clf.model_.models]
+        self.expert = Expert(encoder, Nets.of(models), codes)
+        self._own = {code: own for own, code in enumerate(codes.tolist())}
+
+    def learn(self, frame: Frame, code: int, n_classes: int) -> NDArray[np.float32]:
+        """One step of every net, unless the class is new to them; probabilities before it."""
+        own, models = self._own.get(code), self.expert.nets.models
+        x = self.expert.encode(frame)
+        if own is None:
+            return self._spread([model.predict_proba(x)[0] for model in models], n_classes)
+        return self._spread([model.learn_one(x[0], own) for model in models], n_classes)
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """Weights of the nets as they are now."""
+        return {
+            f"{fold}.{name}": tensor
+            for fold, model in enumerate(self.expert.nets.models)
+            for name, tensor in model.tensors().items()
+        }
+
+    def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
+        """Go on from the weights that `tensors` gave."""
+        parts: dict[int, dict[str, NDArray[Any]]] = {}
+        for name, tensor in tensors.items():
+            fold, _, rest = name.partition(".")
+            parts.setdefault(int(fold), {})[rest] = tensor
+        n_folds, n_classes = len(self.expert.nets.models), len(self._own)
+        models = [self.clf.learner_.restore(parts.get(k, {}), n_classes) for k in range(n_folds)]
+        self.expert = replace(self.expert, nets=Nets.of(models))
+
+    def _spread(
+        self, answers: Sequence[NDArray[np.float32]], n_classes: int
+    ) -> NDArray[np.float32]:
+        """The mean of the nets' answers (C',) over the classes of the stream (C,)."""
+        mean, codes = sum(answers[1:], answers[0]) / np.float32(len(answers)), self.expert.codes
+        spread = np.zeros(n_classes, dtype=np.float32)
+        spread[codes] = mean
+        return spread
