@@ -142,21 +142,28 @@ class QuiltStream:
         wait: bool | None = None,
         trainer: Trainer = on_thread,
         engine: str | None = None,
+        n_jobs: int | None = None,
         max_waiting: int | None = None,
     ) -> Self:
         """Return the stream that a store holds, as it was after its last row.
 
         A learner or a detector that is your own code has to be given again; `wait`, the
-        estimator's `engine`, and `max_waiting` are as before unless they are given. After a crash
-        the next `learn_one` returns what happened since the last checkpoint, perhaps for the
-        second time.
+        estimator's `engine` and `n_jobs`, and `max_waiting` are as before unless they are given.
+        After a crash the next `learn_one` returns what happened since the last checkpoint,
+        perhaps for the second time.
         """
         if isinstance(store, str | os.PathLike) and not Path(store).is_dir():
             raise StoreError(f"there is no folder {store}; begin a stream: QuiltStream(store=path)")
         with _opened(store) as opened:
             before: Any = opened.state.get("stream")
             setup = Setup.from_json(
-                before, learner, detector, wait=wait, engine=engine, max_waiting=max_waiting
+                before,
+                learner,
+                detector,
+                wait=wait,
+                engine=engine,
+                n_jobs=n_jobs,
+                max_waiting=max_waiting,
             )
             _expect_trainer(trainer, setup)
             if setup.wait != before.get("wait", False):  # for the next time

@@ -98,6 +98,7 @@ class Setup:
         *,
         wait: bool | None = None,
         engine: str | None = None,
+        n_jobs: int | None = None,
         max_waiting: int | None = None,
     ) -> Setup:
         """What `to_json` told of, with the code that it could not keep; None: as before."""
@@ -117,6 +118,8 @@ class Setup:
         estimator = QuiltClassifier(**settings_from_json(data["estimator"]), learner=learner)
         if engine is not None:
             estimator.set_params(engine=engine)
+        if n_jobs is not None:
+            estimator.set_params(n_jobs=n_jobs)
         settings, guard = StreamSettings(**data["settings"]), Guard(**data["guard"])
         if max_waiting is not None:
             settings = replace(settings, max_waiting=max_waiting)

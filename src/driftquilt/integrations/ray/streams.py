@@ -1,7 +1,7 @@
 """Many streams on one cluster, each an actor that comes back from its store.
 
 An actor holds one `QuiltStream`, whose rows are in a folder that every node sees. When its
-process or its node dies, Ray starts it anew, somewhere, and it goes on from the store; a call
+process or its node dies, Ray starts it again, somewhere, and it continues from the store; a call
 that was under way is made again. Every call that learns has an id, which is stored together with
 each of its rows, so those that were stored before the crash are not learned twice. A store has one
 process at a time: a lock on its folder sees to it where the file system has locks.
@@ -169,7 +169,7 @@ class _StreamActor:
 
     def learn_many(self, call: str, rows: list[Any], labels: list[Any]) -> list[Event]:
         stream = self._stream
-        last, n_stored = stream._engine.store.state.get(_CALL, ["", 0])
+        last, n_stored = stream.store.state.get(_CALL, ["", 0])
         done = n_stored if last == call else 0
         notes = [{_CALL: [call, number]} for number in range(done + 1, len(rows) + 1)]
         events = stream.learn_many(rows[done:], labels[done:], notes=notes)
@@ -195,6 +195,4 @@ def _open(folder: str, begun: dict[str, Any]) -> QuiltStream:
         return QuiltStream(**begun, store=folder)
     detector, learner = begun["detector"], begun["estimator"].learner
     own = None if isinstance(detector, str | dict) else detector
-    stream = QuiltStream.open(folder, learner=learner, detector=own)
-    stream._engine.setup.estimator.set_params(**here)
-    return stream
+    return QuiltStream.open(folder, learner=learner, detector=own, **here)
