@@ -48,5 +48,5 @@ def test_the_page_of_a_replay_has_a_selection_per_segment(tmp_path: Path) -> Non
     assert page.accuracy.by_method["all data"] == (None, 0.5, 0.5)
     n_right = sum(round(200 * count.value) for count in replayed.accuracy if count.row <= 1000)
     assert page.accuracy.by_method["Quilt"][0] == pytest.approx(n_right / 1000)
-    assert page.sentences[0].startswith("In 1,500 rows 2 drifts were found")
+    assert page.sentences[0].startswith("In 1,500 rows 2 drifts were detected")
     assert page.warnings == ()

@@ -1,4 +1,4 @@
-"""Decisions and replays become pages of a report."""
+"""Pages of a report made from decisions and replays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Counts = Mapping[str, Mapping[int, float]]  # accuracy over COUNT rows, by metho
 
 
 def page_of_decision(decision: Decision, *, title: str = "") -> Page:
-    """A page with the one selection that was made."""
+    """Return a page with the one selection of a decision."""
     accuracies = {m.name: m.accuracy for m in decision.methods if m.accuracy is not None}
     drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.correct)
     return Page(
@@ -50,7 +50,7 @@ def page_of_replay(
     warnings: Sequence[str] = (),
     columns: Sequence[ColumnFacts] = (),
 ) -> Page:
-    """A page with a selection per segment; `baselines` is what the function of this name gives."""
+    """Return a page with a selection per segment; `baselines` are accuracies of other methods."""
     whole = {count.row: count.value for count in replayed.accuracy if count.n_rows == COUNT}
     counts = {"Quilt": whole, **(baselines or {})}
     skipped = replayed.n_skipped
@@ -75,36 +75,36 @@ def _notes(columns: Sequence[ColumnFacts]) -> tuple[ColumnNote, ...]:
 
 def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
     share = replayed.n_right / max(replayed.n_rows, 1)
-    among = ", those before each new model took over among them" if replayed.drifts else ""
-    said = [
+    among = ", including those before each new model took over" if replayed.drifts else ""
+    sentences = [
         f"In {plural(replayed.n_rows, 'row')} {plural(replayed.n_drifts, 'drift')} "
-        f"{'was' if replayed.n_drifts == 1 else 'were'} found, and a new model took over in "
+        f"{'was' if replayed.n_drifts == 1 else 'were'} detected, and a new model took over in "
         f"{plural(len(replayed.drifts), 'segment')}.",
         "Each row was predicted before it was learned, by the model in use and a small net beside "
-        f"it that learns from every row: {replayed.n_right:,} were right "
+        f"it that learns from every row: {replayed.n_right:,} predictions were correct "
         f"({100 * share:.1f} % of all rows{among})."
         f"{' All data and current only have no such net beside them.' if alone else ''}",
     ]
     if replayed.drifts:
         last = replayed.drifts[-1]
         kept = sum(use.kept for use in last.selection)
-        said.append(
+        sentences.append(
             f"The last model took over after row {last.row:,} and was trained on {kept} of "
             f"{plural(len(last.selection), 'past segment')}"
             f"{how_much(use.share for use in last.selection)}."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
-    """The segment's last model; accuracies are from its first model to its end."""
+    """Return the segment's last model; accuracies are from its first model to its end."""
     begin = replayed.begin_of(drift)
     end = min((row for row in replayed.seals if row > drift.row), default=replayed.n_rows)
-    found = {
+    in_segment = {
         name: [value for row, value in count.items() if drift.since <= row - COUNT and row <= end]
         for name, count in counts.items()
     }
-    accuracies = {name: float(np.mean(values)) for name, values in found.items() if values}
+    accuracies = {name: float(np.mean(values)) for name, values in in_segment.items() if values}
     selection = replace(drift.selection, current=f"rows from {begin:,} on")
     return Drift(selection, accuracies, drift.bounds, begin or None)
 
@@ -112,7 +112,7 @@ def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
 def _rolling(
     counts: Counts, rows: tuple[int, ...], drifts: tuple[int, ...]
 ) -> AccuracyLines | None:
-    """Each method over the rows before, where all of them were plural."""
+    """Return each method's accuracy over the rows before, where all of them were measured."""
     by_method = {name: tuple(_mean(count, row) for row in rows) for name, count in counts.items()}
     return AccuracyLines(rows, by_method, WINDOW, drifts) if rows else None
 

@@ -42,6 +42,7 @@ _WIDTH = 1_000  # of a chart on a page, before it is stretched
 _NAME_LETTERS, _LETTER, _LINE_HEIGHT = 14, 6.8, 13
 _MAX_POINTS, _MAX_ROW_TICKS = 2_000, 10
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_BUCKETS = 132, 34, 60
+_EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" class="dq spark" width="0" height="0"/>'
 _LABEL = "Accuracy over time, one line for each method; the table of methods has the numbers"
 
 
@@ -158,7 +159,7 @@ def stream_accuracy(curve: Mapping[str, Any], n_rows: int) -> str:
     """
     values, drifts = tuple(curve["accuracy"]), curve["drifts"]
     if not values:
-        return ""
+        return _EMPTY
     first = curve["first_row"]
     rows = tuple(first + curve["size"] * (k + 1) for k in range(len(values)))
     lowest = min(range(len(values)), key=values.__getitem__)
@@ -177,7 +178,7 @@ def sparkline(curve: Mapping[str, Any]) -> str:
     """Draw the latest accuracy of a live stream, small and without numbers."""
     values = tuple(curve["accuracy"][-_SPARK_BUCKETS:])
     if len(values) <= 1:
-        return ""
+        return _EMPTY
     view = View(tuple(range(len(values))), (Line("accuracy", values, 0),))
     chart = Chart("", "", (view,), (0, len(values) - 1), (min(*values, 0.9) - 0.01, 1.01))
     lines = "".join(_lines(view, chart, _SPARK_WIDTH, _SPARK_HEIGHT))

@@ -3,8 +3,7 @@
 A patch is the darker the larger the share of epochs that used the segment, or the smaller its
 disparity; a dropped segment is pale. Beside each row stand the accuracies of the methods compared,
 or a note. One drawing serves notebooks and files (`quilt_svg`), the report and the live page
-(`page_quilt`), where it is a grid that a script makes interactive. `drift_quilt` and `stream_quilt`
-make the values that are drawn.
+(`page_quilt`, `stream_quilt`), where it is a grid that a script makes interactive.
 
 >>> from driftquilt.core.selection import Rule
 >>> from driftquilt.quilt.explanation import Selection
@@ -68,14 +67,16 @@ def stream_quilt(
     selections: Sequence[Mapping[str, Any]],
     segments: Sequence[Mapping[str, Any]],
     in_use: int | None,
-) -> Quilt:
-    """Return the quilt of a live stream from the service's selections and segments.
+    room: Room,
+) -> str:
+    """Draw the quilt of a live stream from the service's selections and segments.
 
     `in_use` is the version of the model that answers.
     """
     sizes = {one["number"]: (one["n_rows"], one["first_row"]) for one in segments}
     rows = tuple(_selection_row(selection, sizes, in_use) for selection in selections)
-    return Quilt(rows, row_title="at row", note_title="model")
+    quilt = Quilt(rows, row_title="at row", note_title="model")
+    return page_quilt(quilt, room, "The quilt: arrow keys move, Enter explains the selection")
 
 
 def quilt_svg(quilt: Quilt, title: str) -> str:
@@ -173,13 +174,13 @@ def _selection_row(
         ("model", "refused" if model is None else str(model)),
         ("validation loss", number(selection["validation_loss"], 3)),
     )
-    patches = tuple(_told_patch(patch, sizes) for patch in selection["patches"])
+    patches = tuple(_stream_patch(patch, sizes) for patch in selection["patches"])
     note = "refused" if model is None else f"{model}{' in use' if is_used else ''}"
     label = f"selection at row {row}"
     return QuiltRow(selection["number"], row, label, patches, {}, note, tip, is_used)
 
 
-def _told_patch(patch: Mapping[str, Any], sizes: Mapping[int, tuple[int, int]]) -> Patch:
+def _stream_patch(patch: Mapping[str, Any], sizes: Mapping[int, tuple[int, int]]) -> Patch:
     segment, share, kept = patch["segment"], patch["share"], patch["kept"]
     used = f"used in {percent(share)} of epochs" if kept else "dropped"
     size = f"{sizes[segment][0]:,} from {sizes[segment][1]:,}" if segment in sizes else ""

@@ -1,5 +1,5 @@
 // What makes drawings interactive, in the report and on the live page: notes beside what is pointed
-// at, the quilt as a grid for the keyboard, values of charts under the pointer, legends.
+// at, the quilt as a grid for the keyboard, values of charts under the pointer.
 
 const all = (query, within = document) => [...within.querySelectorAll(query)];
 
@@ -204,16 +204,4 @@ export const wakeChart = (chart) => {
   chart.addEventListener("pointermove", point);
   chart.addEventListener("pointerdown", point);
   chart.addEventListener("pointerleave", clear);
-};
-
-/** Makes the buttons of a legend hide and show the lines of the charts beside it. */
-export const wakeLegend = (legend) => {
-  const charts = legend.closest(".charts");
-  all("button", legend).forEach((button) => button.addEventListener("click", () => {
-    const isShown = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", isShown);
-    all(`[data-line="${button.dataset.line}"]`, charts).forEach((part) => {
-      if (part !== button) part.classList.toggle("off", !isShown);
-    });
-  }));
 };

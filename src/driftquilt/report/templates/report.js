@@ -1,4 +1,4 @@
-// The report: the choice of a model and of a fold, the colours of patches, sorted tables.
+// The report: the choice of a model and of a fold, the colours of patches, legends, sorted tables.
 // This follows drawings.js in the same script.
 
 const at = (id) => document.getElementById(id);
@@ -26,6 +26,18 @@ const chooseFold = (select) => {
   section.querySelector(".fold-note").textContent = isMean
     ? "Lines and bound are means over folds; each fold has its own, which it was held against."
     : `Lines and bound are those of fold ${select.value}.`;
+};
+
+/** Makes the buttons of a legend hide and show the lines of the charts beside it. */
+const wakeLegend = (legend) => {
+  const charts = legend.closest(".charts");
+  all("button", legend).forEach((button) => button.addEventListener("click", () => {
+    const isShown = button.getAttribute("aria-pressed") !== "true";
+    button.setAttribute("aria-pressed", isShown);
+    all(`[data-line="${button.dataset.line}"]`, charts).forEach((part) => {
+      if (part !== button) part.classList.toggle("off", !isShown);
+    });
+  }));
 };
 
 const cellValue = (row, column) => {

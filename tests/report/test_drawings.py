@@ -1,4 +1,4 @@
-"""The quilt as a picture: one patch per past segment, readable at any size, and self-contained."""
+"""Drawings: readable at any size, self-contained, and true to their values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import pytest
 
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.report.drawing import draw_selection, draw_selections
+from driftquilt.report.lines import sparkline, stream_accuracy
 from driftquilt.report.page import Drift, mean_accuracies
 from driftquilt.report.palette import DAY, NIGHT, ink_class
-from driftquilt.report.quilt import drift_quilt, share_cover
+from driftquilt.report.quilt import drift_quilt, share_cover, stream_quilt
 from driftquilt.report.quilt import quilt_svg as svg_of_quilt
 from driftquilt.report.quilt_layout import Room, lay_out
 from driftquilt.report.score_panels import fold_range, score_panels
@@ -260,3 +261,65 @@ def test_text_on_a_patch_of_any_strength_has_the_contrast_of_aa(colours: dict[st
 def test_all_inks_have_the_contrast_of_aa(colours: dict[str, str], ground: str) -> None:
     for name in ("ink", "faint", "accent", "m1", "m2", "m3", "m4", "m5"):
         assert contrast(rgb(colours[name]), rgb(colours[ground])) >= 4.5, name
+
+
+SELECTIONS: list[dict[str, Any]] = [
+    {
+        "number": 7, "row": 12_000, "n_current": 300, "model": 2, "validation_loss": 0.1,
+        "patches": [
+            {"segment": 1, "share": 0.5, "kept": True, "disparity": 0.4, "gain": 0.1},
+            {"segment": 3, "share": 0.0, "kept": False, "disparity": None, "gain": None},
+        ],
+    },
+    {
+        "number": 9, "row": 14_000, "n_current": 200, "model": None, "validation_loss": None,
+        "patches": [],
+    },
+]  # fmt: skip
+SEGMENTS = [{"number": 1, "first_row": 1_000, "n_rows": 2_000}]
+
+
+def test_the_quilt_of_a_stream_is_a_grid_that_says_its_numbers() -> None:
+    quilt = ET.fromstring(stream_quilt(SELECTIONS, SEGMENTS, in_use=2, room=Room(800, 10)))
+    assert quilt.get("role") == "grid"
+    first, second = with_class(quilt, "row")
+    assert [row.get("data-row") for row in (first, second)] == ["7", "9"]
+    assert (first.get("class"), second.get("class")) == ("row used", "row")
+    used, dropped = with_class(first, "patch")
+    assert used.get("data-tip") == (
+        "Segment 1\nrows\t2,000 from 1,000\nepochs used\t50%\ndisparity\t0.400\ngain\t+0.1000"
+    )
+    assert dropped.get("aria-label") == "segment 3: dropped, disparity \u2013, gain \u2013"
+    assert [part.text for part in with_class(quilt, "model")] == ["2 in use", "refused"]
+    assert not list(quilt.iter(f"{SVG}style"))  # a page has the style sheet
+
+
+@pytest.mark.parametrize("width", [200, 390, 1152])
+def test_the_quilt_of_a_stream_is_as_wide_as_its_place_or_its_smallest_patches(width: int) -> None:
+    patches = [{**SELECTIONS[0]["patches"][0], "segment": n} for n in range(1, 31)]
+    chosen = [{**SELECTIONS[0], "patches": patches}]
+    quilt = ET.fromstring(stream_quilt(chosen, SEGMENTS, None, Room(width, 10)))
+    assert float(quilt.get("width", "0")) <= max(width, 510)
+    assert len(with_class(quilt, "patch")) == 30
+
+
+@pytest.mark.parametrize(("n_rows", "last"), [(400, 400), (250, 290)])
+def test_drifts_after_the_last_full_bucket_are_within_the_axis(n_rows: int, last: int) -> None:
+    curve: dict[str, Any] = {
+        "size": 100,
+        "first_row": 0,
+        "accuracy": [0.9, 0.8],
+        "drifts": [100, 290],
+    }
+    chart = ET.fromstring(stream_accuracy(curve, n_rows))  # the rows may be older than a drift
+    places = [float(mark.get("x1", "")[:-1]) for mark in with_class(chart, "drift")]
+    assert places == pytest.approx([100 * drift / last for drift in curve["drifts"]], abs=0.01)
+    assert chart.get("aria-label") == (
+        "Accuracy up to row 200: now 0.800, lowest 0.800 at row 200; 2 drifts, the last at row 290"
+    )
+
+
+def test_without_a_full_bucket_there_is_nothing_to_draw() -> None:
+    curve = {"size": 100, "first_row": 0, "accuracy": [], "drifts": []}
+    for drawing in (stream_accuracy(curve, 50), sparkline(curve)):
+        assert not list(ET.fromstring(drawing))
