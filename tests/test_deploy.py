@@ -11,12 +11,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import typer
 
 from driftquilt.cli.app import app
 from driftquilt.client.operations import OPERATIONS
-from driftquilt.server.settings import ServeSettings
+from driftquilt.server.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "deploy" / "driftquilt.service"
@@ -68,7 +69,7 @@ def test_the_unit_starts_what_the_command_line_has(name: str) -> None:
 
 def test_the_unit_lets_open_requests_end() -> None:
     assert unit()["KillSignal"] == ["SIGTERM"]
-    assert float(unit()["TimeoutStopSec"][0]) >= ServeSettings().drain_seconds + 30
+    assert float(unit()["TimeoutStopSec"][0]) >= load_settings().drain_seconds + 30
 
 
 def test_the_unit_is_fenced_in_but_may_compile() -> None:
@@ -108,10 +109,10 @@ def test_the_settings_of_the_container_are_settings(monkeypatch: pytest.MonkeyPa
         for name in given
         if name.startswith("DRIFTQUILT_")
     }
-    assert fields <= set(ServeSettings.model_fields)
+    assert fields <= set(msgspec.structs.asdict(load_settings()))
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    settings = ServeSettings()
+    settings = load_settings()
     assert told["VOLUME"] == [str(settings.store)]
     assert told["EXPOSE"] == [str(settings.port)]
     assert not settings.is_loopback

@@ -37,7 +37,24 @@ class DriftquiltError(Exception):
 
 
 class InputError(DriftquiltError, ValueError):
-    """Rows, labels, segments or settings that cannot be used."""
+    """Rows, labels, segments or settings that cannot be used.
+
+    `name` and `expected` are those of a setting, for callers who must not repeat its value.
+
+    >>> error = InputError.of_setting("n_wait", 0, "a whole number of at least 2")
+    >>> str(error), error.name
+    ('n_wait is 0; it takes a whole number of at least 2', 'n_wait')
+    """
+
+    name: str | None = None
+    expected: str | None = None
+
+    @classmethod
+    def of_setting(cls, name: str, value: object, expected: str) -> InputError:
+        """Return the error of a setting with a wrong value."""
+        error = cls(f"{name} is {value!r}; it takes {expected}")
+        error.name, error.expected = name, expected
+        return error
 
 
 class LearnerError(DriftquiltError, ValueError):

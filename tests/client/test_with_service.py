@@ -49,9 +49,9 @@ def test_every_operation_of_the_service_has_a_method_and_every_method_an_operati
     tmp_path: Path,
 ) -> None:
     from driftquilt.server.app import make_app  # noqa: PLC0415
-    from driftquilt.server.settings import ServeSettings  # noqa: PLC0415
+    from driftquilt.server.settings import load_settings  # noqa: PLC0415
 
-    document: Any = make_app(ServeSettings(store=tmp_path / "state")).openapi()
+    document: Any = make_app(load_settings(store=tmp_path / "state")).openapi()
     told = {
         (method.upper(), re.sub(r"\{(\w+)(:\w+)?\}", r"{\1}", path))
         for path, methods in document["paths"].items()

@@ -10,6 +10,12 @@ from tests.server.attacked import Attacked
 from tests.server.running import Running
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Async tests run on asyncio, as the service does."""
+    return "asyncio"
+
+
 @pytest.fixture(scope="session")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     """A service with a stream `s` that knows some rows, and a stream `declared` with a schema."""

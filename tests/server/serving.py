@@ -19,7 +19,7 @@ import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from driftquilt.server.app import Service, make_app
-from driftquilt.server.settings import ServeSettings
+from driftquilt.server.settings import load_settings
 from driftquilt.server.tokens import Tokens
 
 BASE = "http://127.0.0.1:8321"
@@ -70,7 +70,7 @@ class InProcess:
 def in_process(folder: Path, **settings: Any) -> Iterator[InProcess]:
     """A service with its store in this folder."""
     with start_blocking_portal() as portal:
-        app = make_app(ServeSettings(store=folder / "state", **settings))
+        app = make_app(load_settings(store=folder / "state", **settings))
         service = InProcess(app, portal)
         ready, stop = asyncio.Event(), asyncio.Event()
         life = portal.start_task_soon(service.live, ready, stop)

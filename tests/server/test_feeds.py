@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from driftquilt.server.served import open_store
+from driftquilt.server.worker import open_store
 from tests.brokers.brokers import RedisBroker, running
 from tests.processes import wait_for
 from tests.server.running import Running

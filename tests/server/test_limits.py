@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
+from driftquilt.server.middleware import RateLimit
 from driftquilt.server.page import HEADERS
 from driftquilt.server.problems import Problem
-from driftquilt.server.rate import Rate
 from tests.server.running import Running
 from tests.server.serving import InProcess, in_process, send_raw
 
@@ -95,7 +95,7 @@ def test_a_line_of_the_log_names_the_stream_if_the_name_may_be_one(tmp_path: Pat
 def test_a_parameter_with_few_values_is_told_which(tmp_path: Path) -> None:
     with in_process(tmp_path) as service:
         answer = service.get("/v1/streams/s/models/1/file?format=pkl")
-        assert "'safetensors' or 'onnx'" in expect(answer, 422, "parameter-invalid")["detail"]
+        assert "'safetensors', 'onnx'" in expect(answer, 422, "parameter-invalid")["detail"]
 
 
 def test_rows_and_streams_have_limits(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_an_answer_has_no_more_probabilities_than_can_be_told(tmp_path: Path) ->
 
 def test_a_rate_below_one_lets_a_request_through_now_and_then() -> None:
     now = 0.0
-    rate = Rate(0.4, clock=lambda: now)
+    rate = RateLimit(0.4, clock=lambda: now)
     rate.expect("app")
     with pytest.raises(Problem) as refused:
         rate.expect("app")

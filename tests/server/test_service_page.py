@@ -11,17 +11,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import typer
 
+from driftquilt.cli.app import app
 from driftquilt.client.operations import OPERATIONS, Service, Stream
 from driftquilt.server.problems import KINDS
-from driftquilt.server.setting_words import WORDS
+from driftquilt.server.settings import ServeSettings
 from tests.server.running import Running
 from tests.test_docs import DOCS, Command, agrees, commands, section
 from tests.test_readme import blocks, run
 
 PAGE = DOCS / "service.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+SERVE: Any = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+SETTINGS = [field.name for field in msgspec.structs.fields(ServeSettings)]
 
 
 class Shell:
@@ -78,7 +83,9 @@ def test_the_page_shows_what_its_commands_and_code_do(
 
 def test_the_table_of_settings_has_all_of_them_in_the_words_of_the_help() -> None:
     told = re.findall(r"^\| `(\w+)` \| (.+) \|$", section("service.md", "Settings"), re.MULTILINE)
-    assert dict(told) == WORDS
+    helps = {option.name: option.help for option in SERVE.params}
+    assert [name for name, _ in told] == SETTINGS
+    assert [words for _, words in told] == [helps[name] for name in SETTINGS]
 
 
 def test_the_table_of_operations_has_all_of_them() -> None:
@@ -97,6 +104,6 @@ def test_the_errors_that_are_named_are_there() -> None:
     assert len(told) == 7
     assert [(status, kind) for status, kind in told if KINDS[kind][0] != int(status)] == []
     limits = re.findall(r"^\| `(\w+)`", section("service.md", "Limits"), re.MULTILINE)
-    assert [name for name in limits if name not in WORDS] == []
+    assert [name for name in limits if name not in SETTINGS] == []
     kinds: list[Any] = re.findall(r"urn:driftquilt:([a-z-]+)", TEXT)
     assert [kind for kind in kinds if kind not in KINDS] == []

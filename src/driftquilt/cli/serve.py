@@ -2,50 +2,88 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
+from driftquilt import server
 from driftquilt.cli.output import AsJson, print_json
-from driftquilt.errors import InputError, MissingExtraError
-from driftquilt.server.setting_words import WORDS
-
-if TYPE_CHECKING:
-    from driftquilt.server.settings import ServeSettings
+from driftquilt.errors import InputError
 
 __all__ = ["serve"]
 
 
-def _words(name: str) -> Any:
-    return typer.Option(help=WORDS[name])
-
-
 def serve(
-    store: Annotated[Path | None, _words("store")] = None,
-    host: Annotated[str | None, _words("host")] = None,
-    port: Annotated[int | None, _words("port")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the streams and the tokens (state).")
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            help="Address to listen on (127.0.0.1); any but this machine's own needs a token."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on (8321); 0 takes a free one.")
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="TOML file with settings by these names, such as max_rows.")
     ] = None,
-    max_body_bytes: Annotated[int | None, _words("max_body_bytes")] = None,
-    max_rows: Annotated[int | None, _words("max_rows")] = None,
-    max_streams: Annotated[int | None, _words("max_streams")] = None,
-    max_waiting: Annotated[int | None, _words("max_waiting")] = None,
-    max_waiting_bytes: Annotated[int | None, _words("max_waiting_bytes")] = None,
-    max_backlog: Annotated[int | None, _words("max_backlog")] = None,
-    max_backlog_bytes: Annotated[int | None, _words("max_backlog_bytes")] = None,
-    max_connections: Annotated[int | None, _words("max_connections")] = None,
-    rate: Annotated[float | None, _words("rate")] = None,
-    body_seconds: Annotated[float | None, _words("body_seconds")] = None,
-    drain_seconds: Annotated[float | None, _words("drain_seconds")] = None,
-    n_workers: Annotated[int | None, _words("n_workers")] = None,
-    feeds: Annotated[list[str] | None, typer.Option("--feed", help=WORDS["feeds"])] = None,
-    answers: Annotated[list[str] | None, typer.Option("--answers", help=WORDS["answers"])] = None,
-    log_format: Annotated[Literal["json", "text"] | None, _words("log_format")] = None,
+    max_body_bytes: Annotated[
+        int | None, typer.Option(help="Largest body of a request, in bytes (8,388,608).")
+    ] = None,
+    max_rows: Annotated[int | None, typer.Option(help="Most rows of one request (10,000).")] = None,
+    max_streams: Annotated[int | None, typer.Option(help="Most streams (100).")] = None,
+    max_waiting: Annotated[
+        int | None,
+        typer.Option(help="Most predicted rows that wait for their labels, per stream (100,000)."),
+    ] = None,
+    max_waiting_bytes: Annotated[
+        int | None,
+        typer.Option(help="Most bytes that such rows take on the disk, per stream (268,435,456)."),
+    ] = None,
+    max_backlog: Annotated[
+        int | None,
+        typer.Option(help="Most labelled rows that wait to be learned, per stream (50,000)."),
+    ] = None,
+    max_backlog_bytes: Annotated[
+        int | None,
+        typer.Option(help="Most bytes of requests that wait so, per stream (67,108,864)."),
+    ] = None,
+    max_connections: Annotated[
+        int | None,
+        typer.Option(help="Most open connections, those of the live page among them (1,000)."),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Most requests per second, per token (5,000).")
+    ] = None,
+    body_seconds: Annotated[
+        float | None,
+        typer.Option(help="Longest time that a request's body may take to arrive (30)."),
+    ] = None,
+    drain_seconds: Annotated[
+        float | None, typer.Option(help="Longest time that open requests get at shutdown (20).")
+    ] = None,
+    n_workers: Annotated[int | None, typer.Option(help="Processes that train (1).")] = None,
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option("--feed", help="Brokers that feed streams, as STREAM=URL; repeatable (none)."),
+    ] = None,
+    answers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--answers",
+            help="Where a fed stream's answers and events go, as STREAM=URL; repeatable (none).",
+        ),
+    ] = None,
+    log_format: Annotated[
+        Literal["json", "text"] | None,
+        typer.Option(help="Lines of json for machines, or text for people (json)."),
+    ] = None,
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"] | None, _words("log_level")
+        Literal["debug", "info", "warning", "error"] | None,
+        typer.Option(help="The least that is logged: debug, info, warning or error (info)."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Check the settings and the tokens, then end.")
@@ -62,21 +100,19 @@ def serve(
 
     Example: driftquilt serve --store state --host 0.0.0.0 --config serve.toml --check
     """
-    flags = {name: value for name, value in locals().items() if name in WORDS}
-    try:
-        from driftquilt.server.run import needs_token  # noqa: PLC0415
-        from driftquilt.server.run import serve as run_service  # noqa: PLC0415
-        from driftquilt.server.settings import ServeSettings  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(str(error.name), extra="serve") from error
+    flags = {name: value for name, value in locals().items() if value is not None}
+    for name in ("config", "check", "as_json"):
+        flags.pop(name, None)
+    for name in flags.keys() & {"feeds", "answers"}:
+        flags[name] = _by_stream(flags[name])
+    settings = server.load_settings(config, **flags)
 
-    given = {name: value for name, value in flags.items() if value is not None}
-    for name in given.keys() & {"feeds", "answers"}:
-        given[name] = _by_stream(given[name])
-    settings = ServeSettings(config, **given)
-    announce = partial(_announce, settings, needs_token(settings), as_json)
+    def announce(port: int) -> None:
+        url = f"http://{server.address(settings.host, port)}"
+        _announce(settings, url, server.needs_token(settings), as_json)
+
     if not check:
-        raise typer.Exit(run_service(settings, announce))
+        raise typer.Exit(server.serve(settings, announce))
     announce(settings.port)
 
 
@@ -91,13 +127,10 @@ def _by_stream(pairs: list[str]) -> dict[str, str]:
     return by_stream
 
 
-def _announce(settings: ServeSettings, closed: bool, as_json: bool, port: int) -> None:
-    from driftquilt.server.listen import address  # noqa: PLC0415
-
-    url = f"http://{address(settings.host, port)}"
+def _announce(settings: server.ServeSettings, url: str, needs_token: bool, as_json: bool) -> None:
     if as_json:
-        plain = settings.model_dump(mode="json")
-        print_json("serve", {"url": url, "needs_token": closed, "settings": plain})
+        values = {"url": url, "needs_token": needs_token, "settings": settings.to_json()}
+        print_json("serve", values)
         return
-    callers = "callers need a token" if closed else "open to everybody on this machine"
+    callers = "callers need a token" if needs_token else "open to everybody on this machine"
     typer.echo(f"{settings.store} on {url}, {callers}")

@@ -11,7 +11,7 @@ set apart.
 >>> sink = pa.BufferOutputStream()
 >>> with pa.ipc.new_stream(sink, table.schema) as writer:
 ...     writer.write_table(table)
->>> read = read_arrow_rows(sink.getvalue().to_pybytes(), most=10)
+>>> read = read_arrow_rows(sink.getvalue().to_pybytes(), max_rows=10)
 >>> read.frame.names, read.frame.numbers.tolist(), read.labels, read.keep
 (('age',), [[31.0], [nan]], ['yes', 'no'], True)
 """
@@ -30,8 +30,8 @@ from driftquilt.data.frame import Frame
 from driftquilt.data.matching import flatten
 from driftquilt.errors import InputError
 from driftquilt.server.dates import is_moment, read_arrow_dates
+from driftquilt.server.limits import expect_letters, expect_size
 from driftquilt.server.problems import Problem
-from driftquilt.server.sizes import expect_letters, expect_size
 
 __all__ = ["ArrowRows", "read_arrow_rows"]
 
@@ -45,7 +45,7 @@ _BATCH_OF_DICTIONARY = 1
 _UNSOUND = (
     pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError, struct.error,
 )  # fmt: skip
-_MOST_BATCHES = 100  # each is validated with the whole of its categories
+_MAX_BATCHES = 100  # each is validated with the whole of its categories
 
 
 class ArrowRows(NamedTuple):
@@ -56,20 +56,20 @@ class ArrowRows(NamedTuple):
     keep: bool
 
 
-def read_arrow_rows(body: bytes, most: int) -> ArrowRows:
+def read_arrow_rows(body: bytes, max_rows: int) -> ArrowRows:
     """What a body holds; `keep` is `false` in the metadata of its schema, or true."""
     try:
-        return _read_rows(body, most)
+        return _read_rows(body, max_rows)
     except _UNSOUND as error:  # the names of columns are read last, and may be no text
-        raise Problem("body-malformed", "the body is no sound Arrow stream") from error
+        raise Problem("body-malformed", "the body is not a valid Arrow stream") from error
 
 
-def _read_rows(body: bytes, most: int) -> ArrowRows:
-    table = _read_table(body, most)
+def _read_rows(body: bytes, max_rows: int) -> ArrowRows:
+    table = _read_table(body, max_rows)
     names = table.column_names
     if len(set(names)) < len(names):
         raise Problem("body-invalid", "two columns have the same name")
-    expect_size(table.num_rows, table.num_columns, most)
+    expect_size(table.num_rows, table.num_columns, max_rows)
     labels = _to_list(table[_LABEL]) if _LABEL in names else None
     columns = flatten(_to_columns(name, table[name]) for name in names if name != _LABEL)
     try:
@@ -83,13 +83,13 @@ def _read_rows(body: bytes, most: int) -> ArrowRows:
 
 
 def _keep(metadata: Mapping[bytes, bytes]) -> bool:
-    said = metadata.get(b"keep", b"true")
-    if said not in (b"true", b"false"):
+    keep = metadata.get(b"keep", b"true")
+    if keep not in (b"true", b"false"):
         raise Problem("body-invalid", "keep in the metadata of the schema is true or false")
-    return said == b"true"
+    return keep == b"true"
 
 
-def _read_table(body: bytes, most: int) -> pa.Table:
+def _read_table(body: bytes, max_rows: int) -> pa.Table:
     _refuse_compressed(body)
     with pa.ipc.open_stream(body) as reader:
         for field in reader.schema:
@@ -98,11 +98,11 @@ def _read_table(body: bytes, most: int) -> pa.Table:
         for batch in reader:
             batch.validate(full=True)
             n_rows += batch.num_rows
-            if n_rows > most:
-                raise Problem("too-many-rows", f"at most {most} rows go in a request")
+            if n_rows > max_rows:
+                raise Problem("too-many-rows", f"at most {max_rows} rows go in a request")
             batches.append(batch)
-            if len(batches) > _MOST_BATCHES:
-                raise Problem("body-invalid", f"there are more than {_MOST_BATCHES} batches")
+            if len(batches) > _MAX_BATCHES:
+                raise Problem("body-invalid", f"there are more than {_MAX_BATCHES} batches")
         return pa.Table.from_batches(batches, reader.schema)
 
 

@@ -1,4 +1,4 @@
-"""Dates and times of day over the wire: numbers that come back with the calendar.
+"""Dates and times of day over HTTP: numbers that follow the calendar.
 
 Arrow has types for them. JSON has none, so a schema has to declare the column as `date` or `time`;
 then its text is read as ISO 8601 has it.
@@ -37,7 +37,7 @@ _ZONE = re.compile(r"[A-Za-z0-9_+:-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,2}")
 
 
 def read_dates(frame: Frame, schema: Mapping[str, Any] | None) -> Frame:
-    """The frame with text that a schema declares as dates or times as numbers."""
+    """Return the frame with text columns that the schema declares as dates as numbers."""
     declared = {} if schema is None else schema["columns"]
     texts = {name: KINDS[declared[name]] for name in frame.texts if name in declared}
     readers = {name: reader for name, reader in texts.items() if reader is not None}
@@ -52,19 +52,19 @@ def read_dates(frame: Frame, schema: Mapping[str, Any] | None) -> Frame:
 
 
 def is_moment(kind: pa.DataType) -> bool:
-    """Whether Arrow's values are dates, time stamps or times of day; a strange zone is refused."""
+    """Return whether the type is a date, timestamp or time; refuse an invalid time zone."""
     zone = getattr(kind, "tz", None)
     if zone is not None and not _ZONE.fullmatch(zone):  # some of Arrow's builds open a file by it
-        raise Problem("body-invalid", "a column of time stamps has a zone that is none")
+        raise Problem("body-invalid", "invalid time zone in a timestamp column")
     return bool(types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind))
 
 
 def read_arrow_dates(name: str, column: pa.ChunkedArray) -> dict[str, list[float | None]]:
-    """The parts of a column of dates or times, by their names."""
-    found = from_arrow(column.combine_chunks()).columns(name)
+    """Return the parts of a column of dates or times, by name."""
+    columns = from_arrow(column.combine_chunks()).columns(name)
     return {
         part: [None if value != value else value for value in values.tolist()]  # noqa: PLR0124
-        for part, values in found.items()
+        for part, values in columns.items()
     }
 
 
@@ -73,5 +73,5 @@ def _read(texts: Sequence[str | None], reader: Callable[[str], Any]) -> list[Any
         return [None if text is None else reader(text) for text in texts]
     except ValueError as error:
         raise Problem(
-            "rows-invalid", "a column that is declared as date or time holds text that is none"
+            "rows-invalid", "a column declared as date or time holds text that is not ISO 8601"
         ) from error

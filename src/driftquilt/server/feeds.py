@@ -1,4 +1,4 @@
-"""Streams of the service that a broker feeds, beside whoever sends rows over HTTP.
+"""Streams of the service that a broker feeds, beside rows that come over HTTP.
 
 Each feed reads and publishes on a thread of its own, and learns in the stream's turns, so that
 rows from both sides are learned one after the other and stored with the position they came from. A
@@ -13,16 +13,16 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from driftquilt.brokers.broker import Source
 from driftquilt.brokers.connect import open_source
 from driftquilt.brokers.consume import Tally, consume
 from driftquilt.errors import DriftquiltError
-from driftquilt.server.house import House
 from driftquilt.server.problems import Problem
-from driftquilt.server.served import Served
+from driftquilt.server.registry import StreamRegistry
+from driftquilt.server.schemas import Feed
 from driftquilt.server.settings import ServeSettings
+from driftquilt.server.worker import StreamWorker
 
 __all__ = ["Feeds"]
 
@@ -33,17 +33,16 @@ _SOON, _LATER = 1.0, 15.0  # seconds
 class Feeds:
     """All feeds of a service."""
 
-    def __init__(self, house: House, settings: ServeSettings) -> None:
-        self._house, self._settings = house, settings
-        self._feeds: list[_Feed] = []
+    def __init__(self, registry: StreamRegistry, settings: ServeSettings) -> None:
+        self._registry, self._settings = registry, settings
+        self._feeds: list[_FeedThread] = []
         self._watching: asyncio.Task[None] | None = None
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to read."""
         for name, url in self._settings.feeds.items():
-            to = self._settings.answers.get(name)
-            urls = (url.get_secret_value(), to.get_secret_value() if to else None)
-            self._feeds.append(_Feed(self._house, name, urls, loop))
+            urls = (url, self._settings.answers.get(name))
+            self._feeds.append(_FeedThread(self._registry, name, urls, loop))
             self._feeds[-1].start()
         self._watching = loop.create_task(self._watch())
 
@@ -63,18 +62,18 @@ class Feeds:
             await asyncio.sleep(_SOON)
 
 
-class _Feed(threading.Thread):
+class _FeedThread(threading.Thread):
     """One stream's feed."""
 
     def __init__(
         self,
-        house: House,
+        registry: StreamRegistry,
         name: str,
         urls: tuple[str, str | None],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         super().__init__(name=f"driftquilt-feed-{name}", daemon=True)
-        self._house, self._stream, self._loop = house, name, loop
+        self._registry, self._stream, self._loop = registry, name, loop
         self._url, self._to = urls
         self.stopping = threading.Event()
         self._tally, self._counted = Tally(), ""  # the id of the stream that it counts for
@@ -86,9 +85,9 @@ class _Feed(threading.Thread):
     def run(self) -> None:
         while not self.stopping.is_set():
             try:
-                served = self._house[self._stream]
-                served.feed = self.status
-                self._consume(served)
+                worker = self._registry[self._stream]
+                worker.feed = self.status
+                self._consume(worker)
             except Problem as problem:  # no such stream yet, or it cannot learn at the moment
                 self._wait(problem, _SOON)
             except DriftquiltError as error:
@@ -97,32 +96,32 @@ class _Feed(threading.Thread):
                 _log.exception("the feed failed", extra={"stream": self._stream})
                 self._wait(error, _LATER)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Feed:
         """What came so far, and what is in the way."""
         source, tally = self._source, self._tally
-        return {
-            "source": source.name if source else None,
-            "n_messages": tally.n_messages,
-            "n_late": tally.n_late,
-            "n_forgotten": tally.n_forgotten,
-            "n_refused": tally.n_refused,
-            "last_refused": tally.refused[-1].why if tally.refused else None,
-            "trouble": self._why or self._trouble(self._source) or self._trouble(self._sink),
-        }
+        return Feed(
+            source=source.name if source else None,
+            n_messages=tally.n_messages,
+            n_late=tally.n_late,
+            n_forgotten=tally.n_forgotten,
+            n_refused=tally.n_refused,
+            last_refused=tally.refused[-1].why if tally.refused else None,
+            trouble=self._why or self._trouble(self._source) or self._trouble(self._sink),
+        )
 
-    def _consume(self, served: Served) -> None:
+    def _consume(self, worker: StreamWorker) -> None:
         with contextlib.ExitStack() as opened:
             self._source = opened.enter_context(contextlib.closing(open_source(self._url)))
             if self._to is not None:
                 self._sink = opened.enter_context(contextlib.closing(open_source(self._to)))
             self._why = None
-            stream = served.stream
+            stream = worker.stream
             if stream.id != self._counted:
                 self._tally, self._counted = Tally(), stream.id
 
             def look() -> None:
-                if served.closed or served.stream is not stream:
-                    raise Problem("stream-failed", "the stream was closed, or opened anew")
+                if worker.closed or worker.stream is not stream:
+                    raise Problem("stream-failed", "the stream was closed, or opened again")
 
             def in_turn(take: Callable[[], None]) -> None:
                 look()
@@ -130,12 +129,12 @@ class _Feed(threading.Thread):
 
             consume(
                 stream, self._source, stop=self.stopping, to=self._sink, tally=self._tally,
-                turn=lambda take: self._turn(served, lambda: in_turn(take)),
-                learned=served.intake.count, look=look,
+                turn=lambda take: self._turn(worker, lambda: in_turn(take)),
+                learned=worker.ingestion.count, look=look,
             )  # fmt: skip
 
-    def _turn(self, served: Served, take: Callable[[], None]) -> None:
-        asyncio.run_coroutine_threadsafe(served.turn(take), self._loop).result()
+    def _turn(self, worker: StreamWorker, take: Callable[[], None]) -> None:
+        asyncio.run_coroutine_threadsafe(worker.turn(take), self._loop).result()
 
     @staticmethod
     def _trouble(source: Source | None) -> str | None:
@@ -147,7 +146,7 @@ class _Feed(threading.Thread):
 
     def log_trouble(self) -> None:
         """Say what is in the way, when that has changed."""
-        before, self._logged = self._logged, self.status()["trouble"]
+        before, self._logged = self._logged, self.status().trouble
         if self._logged == before:
             return
         if self._logged is None:

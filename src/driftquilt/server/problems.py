@@ -1,7 +1,7 @@
-"""What the service answers when it cannot do what was asked: RFC 9457 problem details.
+"""Errors of the service: RFC 9457 problem details.
 
 A problem has a kind, which is for programs, and a sentence, which is for people. The sentence
-never repeats what the caller sent, and a fault of the service's own says no more than the id
+never repeats what the caller sent, and an error of the service's own says no more than the id
 under which its log has the rest.
 
 >>> problem = Problem("stream-unknown", "there is no stream of this name")
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from driftquilt.errors import DriftquiltError
 
@@ -61,7 +63,7 @@ KINDS: Mapping[str, tuple[int, str]] = {
 
 
 class Problem(DriftquiltError):  # noqa: N818 - RFC 9457 calls it so
-    """An answer instead of the one that was asked for."""
+    """A request that is refused or failed."""
 
     def __init__(self, kind: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -70,7 +72,7 @@ class Problem(DriftquiltError):  # noqa: N818 - RFC 9457 calls it so
         self.headers = dict(headers or {})
 
     def to_json(self, request_id: str) -> dict[str, Any]:
-        """The members of a problem's document."""
+        """Return the members of the document."""
         return {
             "type": f"urn:driftquilt:{self.kind}",
             "title": self.title,
@@ -79,7 +81,11 @@ class Problem(DriftquiltError):  # noqa: N818 - RFC 9457 calls it so
             "request_id": request_id,
         }
 
+    def to_bytes(self, request_id: str) -> bytes:
+        """Return the document as it is sent."""
+        return msgspec.json.encode(self.to_json(request_id))
+
 
 def internal() -> Problem:
-    """A fault of our own."""
+    """Return the problem of an error of our own."""
     return Problem("internal", "the log of the service has the reason under the request_id")

@@ -9,35 +9,40 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import importlib
 import math
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import cast
 
 import uvicorn
+from filelock import FileLock, Timeout
 
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, StoreError
+from driftquilt.files import describe_os_error
 from driftquilt.server.app import Service, make_app
-from driftquilt.server.hold import hold
-from driftquilt.server.listen import listen
 from driftquilt.server.logs import configure_logs
+from driftquilt.server.protocol import HttpProtocol
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.tokens import Tokens
-from driftquilt.server.wire import Http
 
-__all__ = ["needs_token", "serve"]
+__all__ = ["address", "listen", "lock_store", "needs_token", "serve"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SWITCH = 0.0005  # seconds that a thread may keep the others waiting
 _BACKLOG = 1024
+_OF_PORT = (errno.EADDRINUSE, errno.EACCES)
+_NO_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # such as IPv6 where it is turned off
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which tells the service when it is time to stop."""
+    """uvicorn, which stops the service before it stops itself."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -59,18 +64,18 @@ class _Server(uvicorn.Server):
 
 
 def needs_token(settings: ServeSettings) -> bool:
-    """Whether callers need a token; an error if they need one that nobody could have."""
+    """Return whether callers need a token; raise if they need one that nobody could have."""
     tokens = Tokens(settings.store / "tokens.json")
     if settings.is_loopback or len(tokens):
         return tokens.were_made
     raise InputError(
-        f"others could reach {settings.host}, and there is no token; make one first: "
+        f"refusing to listen on {settings.host} without a token; create one first: "
         f"driftquilt token create ops --scope admin --store {settings.store}"
     )
 
 
 def serve(settings: ServeSettings, announce: Callable[[int], None]) -> int:
-    """Serve until told to stop; the exit code. `announce` is told the port once it is taken."""
+    """Serve until a signal; return the exit code. `announce` gets the port once it is taken."""
     needs_token(settings)
     configure_logs(settings.log_format, settings.log_level)
     sys.setswitchinterval(_SWITCH)
@@ -88,7 +93,7 @@ def serve(settings: ServeSettings, announce: Callable[[int], None]) -> int:
         http=cast(
             "type[asyncio.Protocol]",
             partial(
-                Http,
+                HttpProtocol,
                 head_seconds=settings.body_seconds,
                 max_connections=settings.max_connections,
             ),
@@ -97,9 +102,100 @@ def serve(settings: ServeSettings, announce: Callable[[int], None]) -> int:
     )
     server = _Server(config, service)
     importlib.import_module("driftquilt.learners.mlp_kernels")  # compiles what is not yet
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(made) for made in listen(settings)]
-        held.enter_context(hold(settings.store))
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(made) for made in listen(settings)]
+        stack.enter_context(lock_store(settings.store))
         announce(sockets[0].getsockname()[1])
         server.run(sockets)
     return 0 if server.started else 1
+
+
+@contextlib.contextmanager
+def lock_store(store: Path) -> Iterator[None]:
+    """Let nobody else serve the store inside the block; the lock ends with the process.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with lock_store(folder), lock_store(folder):
+    ...     pass
+    Traceback (most recent call last):
+    driftquilt.errors.StoreError: ... is served by another process; stop that one, or give another \
+--store
+    """
+    lock = FileLock(store / "serve.lock", blocking=False)
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout as error:
+        raise StoreError(
+            f"{store} is served by another process; stop that one, or give another --store"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"cannot open {store}: {describe_os_error(error)}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def address(host: str, port: int) -> str:
+    """Return host and port as in a URL."""
+    host = host.strip("[]")
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def listen(settings: ServeSettings) -> list[socket.socket]:
+    """Bind a socket for each address of the host, all with one port.
+
+    >>> from driftquilt.server.settings import load_settings
+    >>> [first] = listen(load_settings(port=0))
+    >>> port = first.getsockname()[1]
+    >>> first.listen()
+    >>> listen(load_settings(port=port))
+    Traceback (most recent call last):
+    driftquilt.errors.InputError: cannot listen on 127.0.0.1:...: address already in use; \
+choose another --port
+    >>> first.close()
+    """
+    try:
+        return _bind_all(settings.host.strip("[]"), settings.port)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        other = "--port" if error.errno in _OF_PORT else "--host"
+        raise InputError(
+            f"cannot listen on {address(settings.host, settings.port)}: "
+            f"{reason[:1].lower()}{reason[1:]}; choose another {other}"
+        ) from error
+
+
+def _bind_all(host: str, port: int) -> list[socket.socket]:
+    with contextlib.ExitStack() as at_failure:
+        bound: list[socket.socket] = []
+        missing: OSError | None = None
+        for family, *_, where in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            try:
+                made = _bind(family, (where[0], port, *where[2:]))
+            except OSError as error:
+                if error.errno not in _NO_FAMILY:
+                    raise
+                missing = error
+                continue
+            bound.append(at_failure.enter_context(made))
+            port = made.getsockname()[1]
+        if missing is not None and not bound:
+            raise missing
+        at_failure.pop_all()
+        return bound
+
+
+def _bind(family: int, where: tuple[object, ...]) -> socket.socket:
+    made = socket.socket(family)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:  # the other family has a socket of its own
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(where)
+    except OSError:
+        made.close()
+        raise
+    return made

@@ -1,67 +1,242 @@
-"""Answers, as the OpenAPI document tells them, with examples."""
+"""Every body and every answer of the service, declared once.
+
+These structs are what requests are decoded into, what answers are encoded from, and what the
+OpenAPI document is generated from (`openapi`). Text that a caller may choose is bounded here;
+what takes more than a type to say is checked in `bodies` and `registry`.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from driftquilt.server.body_schemas import EXAMPLE_ID, Label, Strict
+from driftquilt.data.columns import FLOAT32_MAX
+from driftquilt.server.limits import MAX_ID_LETTERS, MAX_LETTERS
+from driftquilt.stream.guard import Guard
 
 __all__ = [
+    "ARROW",
+    "JSON",
+    "NAME",
+    "NAME_WORDS",
     "Accuracy",
     "Adapting",
+    "Delays",
     "Event",
     "Events",
+    "Feed",
+    "GuardBody",
     "Health",
+    "IdLabel",
+    "LabelsBody",
     "Learned",
     "Me",
     "Model",
     "ModelInUse",
     "Models",
+    "NewStream",
+    "Patch",
+    "PredictBody",
     "Predictions",
     "ProblemBody",
+    "Schema",
     "Segments",
     "Selection",
     "SelectionExplained",
     "Selections",
     "Stream",
+    "StreamParameters",
     "Streams",
 ]
 
+JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
+#: A stream's name is a folder's name and a part of URLs.
+NAME = r"[a-z0-9][a-z0-9_-]{0,62}"
+NAME_WORDS = "a stream's name has 1 to 63 of a-z, 0-9, - and _, and begins with a letter or a digit"
+_MAX_DETECTOR_SETTINGS = 20
 
-class ProblemBody(Strict):
+Number = Annotated[float, Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
+Value: TypeAlias = Number | str | None
+Column = Annotated[str, Meta(max_length=MAX_LETTERS)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Text = Annotated[str, Meta(max_length=MAX_LETTERS)]
+Label: TypeAlias = bool | Integer | Text
+#: Integers that all JSON readers agree on.
+Safe = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Kind = Literal["number", "text", "date", "time"]
+Row: TypeAlias = dict[Column, Value] | list[Value]
+Rows = Annotated[
+    list[Row],
+    Meta(description="Objects by column; or lists of values, with `columns` naming them once."),
+]
+Name = Annotated[
+    str,
+    Meta(
+        pattern=rf"^{NAME}\Z",  # `$` would let a line feed follow
+        description="A stream's name.",
+        examples=["clicks"],
+    ),
+]
+Version = Annotated[int, Meta(ge=1, lt=2**31, description="A model's version.", examples=[1])]
+After = Annotated[int, Meta(ge=0, lt=2**53, description="The number of an event.")]
+
+
+#: A list of lists of numbers, encoded straight from a numpy array.
+Matrix = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "number"}},
+        }
+    ),
+]
+
+
+class _Strict(Struct, forbid_unknown_fields=True):
+    """An object without other fields than those declared."""
+
+
+# Parameters of paths and queries.
+
+
+class NoParameters(Struct):
+    """An operation on the service as a whole."""
+
+
+class StreamParameters(Struct):
+    """An operation on a stream."""
+
+    name: Name
+
+
+class ModelParameters(StreamParameters):
+    """An operation on a model of a stream."""
+
+    version: Version
+
+
+class ModelFileParameters(ModelParameters):
+    """Which file of a model."""
+
+    format: Literal["safetensors", "onnx"] = "safetensors"
+
+
+class SelectionParameters(StreamParameters):
+    """Which training."""
+
+    number: Annotated[int, Meta(ge=1, lt=2**53, description="The number of a selection.")]
+
+
+class LiveParameters(StreamParameters):
+    """Which events."""
+
+    after: After = 0
+
+
+class EventsParameters(LiveParameters):
+    """Which events, and how many."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+# Bodies.
+
+
+class PredictBody(_Strict):
+    """Rows to predict."""
+
+    rows: Rows
+    columns: list[Column] | UnsetType | None = UNSET
+    keep: Annotated[
+        bool, Meta(description="Whether the rows wait for their labels (default: true).")
+    ] | UnsetType = UNSET  # fmt: skip
+
+
+class IdLabel(_Strict):
+    """The label of a predicted row."""
+
+    id: Annotated[str, Meta(max_length=MAX_ID_LETTERS)]
+    label: Label
+
+
+class LabelsBody(_Strict):
+    """Labels of predicted rows, by id and in any order; or rows with their labels."""
+
+    labels: list[IdLabel | bool | Integer | Text]
+    rows: Rows | UnsetType = UNSET
+    columns: list[Column] | UnsetType | None = UNSET
+
+
+class Schema(_Strict):
+    """Columns and labels that rows may have; others are refused."""
+
+    columns: Annotated[dict[Column, Kind], Meta(min_length=1)]
+    labels: Annotated[list[Label], Meta(min_length=1)] | None = None
+
+
+class GuardBody(_Strict):
+    """See `driftquilt.stream.Guard`."""
+
+    cool_down: Count = Guard.cool_down
+    min_rows: Count = Guard.min_rows
+    margin: Annotated[float, Meta(gt=-1)] = Guard.margin
+
+
+class NewStream(_Strict):
+    """A stream to create; everything but the name is optional."""
+
+    name: Name
+    detector: (
+        str
+        | Annotated[
+            dict[str, Safe | float | str | bool | None], Meta(max_length=_MAX_DETECTOR_SETTINGS)
+        ]
+    ) = "adwin"
+    guard: GuardBody = field(default_factory=GuardBody)
+    settings: dict[str, Safe | float | None] = {}
+    schema: Schema | None = None
+    random_state: Annotated[int, Meta(ge=0, lt=2**32)] | None = None
+
+
+# Answers.
+
+
+class ProblemBody(_Strict):
     """Problem details, RFC 9457."""
 
-    type: Annotated[str, Field(pattern="^urn:driftquilt:[a-z-]+$")]
+    type: Annotated[str, Meta(pattern="^urn:driftquilt:[a-z-]+$")]
     title: str
     status: int
     detail: str
     request_id: str
 
 
-class Health(Strict):
+class Health(_Strict):
     """Whether the service is there."""
 
     status: Literal["ok", "ready"]
 
 
-class Me(Strict):
-    """Who asks, and what is allowed."""
+class Me(_Strict):
+    """Who asks, and what they may do."""
 
     name: str | None
     scopes: list[Literal["read", "write", "admin"]]
 
 
-class LabelDelay(Strict):
-    """Seconds from a prediction to its label, of the last thousand."""
+class Delays(_Strict):
+    """Seconds from a prediction to its label, over the last thousand."""
 
     n: int
     median: float
     p90: float
 
 
-class Feed(Strict):
+class Feed(_Strict):
     """The broker that feeds a stream."""
 
     source: str | None
@@ -73,19 +248,19 @@ class Feed(Strict):
     trouble: str | None
 
 
-class Stream(Strict):
+class Stream(_Strict):
     """A stream as it is now."""
 
     name: str
     created: str
-    schema_: Annotated[dict[str, Any] | None, Field(alias="schema")]
+    schema: dict[str, Any] | None
     n_rows: int
     n_waiting: int
     n_current: int
     accuracy: float | None
     recent_accuracy: float | None
     classes: list[Label]
-    columns: dict[str, Literal["number", "text", "date", "time"]]
+    columns: dict[str, Kind]
     model: int | None
     models: list[int]
     training: bool
@@ -97,67 +272,46 @@ class Stream(Strict):
     detector: dict[str, Any]
     guard: dict[str, Any]
     settings: dict[str, Any]
-    label_delay: LabelDelay | None
+    label_delay: Delays | None
     failure: str | None
     feed: Feed | None
 
 
-class Streams(Strict):
-    """All streams; those that are damaged can be deleted, and nothing else."""
+class Streams(_Strict):
+    """All streams; damaged ones can only be deleted."""
 
     streams: list[Stream]
     damaged: list[str]
 
 
-class Predictions(Strict):
-    """An answer for each row; before the first row is learned there is none."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "ids": [EXAMPLE_ID], "labels": ["yes"], "classes": ["no", "yes"],
-                    "probabilities": [[0.1, 0.9]], "model": 3,
-                }
-            ]
-        },
-    )  # fmt: skip
+class Predictions(_Strict):
+    """An answer for each row; the labels are null before the first row is learned."""
 
     ids: list[str] | None
-    labels: list[Label | None]
+    labels: list[bool | Integer | Text | None]
     classes: list[Label]
-    probabilities: list[list[float]]
+    probabilities: Matrix
     model: int | None
 
 
-class Refusal(Strict):
-    """An id that no row waits under, or under which one waits that does not go with the stream."""
+class Refusal(_Strict):
+    """An id without a pending row, or with one that no longer fits the stream."""
 
     id: str
     reason: Literal["unknown", "forgotten", "unfit"]
 
 
-class Learned(Strict):
+class Learned(_Strict):
     """What became of the labels; the rows are durable."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"learned": 1, "repeated": 0, "refused": [], "n_rows": 1236}]
-        },
-    )
-
     learned: int
-    repeated: Annotated[int, Field(description="Rows that had their label already.")]
-    refused: list[Refusal]
-    n_rows: Annotated[int, Field(description="Rows of the stream, with these.")]
+    repeated: Annotated[int, Meta(description="Rows that had their label already.")]
+    n_rows: Annotated[int, Meta(description="Rows of the stream, including these.")]
+    refused: list[Refusal] = []
 
 
-class Event(BaseModel):
-    """Something that happened, with fields of its own kind."""
-
-    model_config = ConfigDict(extra="allow")
+class Event(TypedDict):
+    """Something that happened; each kind of event has more fields of its own."""
 
     number: int
     event: str
@@ -165,38 +319,38 @@ class Event(BaseModel):
     text: str
 
 
-class Events(Strict):
-    """A page of events; `next` is where the next begins, null at the end."""
+class Events(_Strict):
+    """A page of events; `next` is the last number of the page, null at the end."""
 
     events: list[Event]
     next: int | None
 
 
-class Segment(Strict):
+class Segment(_Strict):
     """A past segment."""
 
     number: int
     first_row: int
     n_rows: int
     n_bytes: int
-    used: Annotated[float, Field(description="Share of epochs of late, fading by half each time.")]
+    used: Annotated[float, Meta(description="Share of epochs, halved with each training since.")]
 
 
-class Current(Strict):
+class CurrentSegment(_Strict):
     """The segment that is open."""
 
     first_row: int
     n_rows: int
 
 
-class Segments(Strict):
+class Segments(_Strict):
     """Past segments and the current one."""
 
     segments: list[Segment]
-    current: Current
+    current: CurrentSegment
 
 
-class Patch(Strict):
+class Patch(_Strict):
     """A past segment in one training; scores are known while its model is kept."""
 
     segment: int
@@ -206,7 +360,7 @@ class Patch(Strict):
     gain: float | None
 
 
-class Selection(Strict):
+class Selection(_Strict):
     """A training: which segments it used, and what came of it."""
 
     number: int
@@ -219,18 +373,18 @@ class Selection(Strict):
 
 
 class SelectionExplained(Selection):
-    """The same in words; they are kept of the last twenty trainings."""
+    """A training explained in words; kept for the last twenty trainings."""
 
     explanation: str
 
 
-class Selections(Strict):
+class Selections(_Strict):
     """All trainings that are remembered: the rows of the quilt."""
 
     selections: list[Selection]
 
 
-class Accuracy(Strict):
+class Accuracy(_Strict):
     """Accuracy by bucket of `size` rows, and the rows at which drifts were found."""
 
     size: int
@@ -239,7 +393,7 @@ class Accuracy(Strict):
     drifts: list[int]
 
 
-class Model(Strict):
+class Model(_Strict):
     """A model that is kept."""
 
     version: int
@@ -249,20 +403,20 @@ class Model(Strict):
     in_use: bool
 
 
-class Models(Strict):
+class Models(_Strict):
     """All models that are kept."""
 
     in_use: int | None
     models: list[Model]
 
 
-class ModelInUse(Strict):
+class ModelInUse(_Strict):
     """The model that answers now."""
 
     model: int
 
 
-class Adapting(Strict):
+class Adapting(_Strict):
     """A training is under way."""
 
     training: bool

@@ -16,7 +16,6 @@ second, and a new one is known at once.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import hmac
 import json
@@ -29,6 +28,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from driftquilt.errors import InputError, StoreError
 from driftquilt.store.files import Disk, NewFile, translated, write_file
@@ -124,8 +125,7 @@ class Tokens:
             lock_path = self._path.with_suffix(".lock")
             if not lock_path.exists():
                 _make_private(lock_path)
-            with lock_path.open("a") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with FileLock(lock_path, mode=0o600):
                 self._refresh()
                 yield
 
@@ -164,7 +164,7 @@ class _Private(Disk):
 def _make_private(path: Path) -> None:
     """An empty file for the folder's owner alone, since root may make tokens for a service."""
     path.touch(mode=0o600)
-    if os.geteuid() == 0:
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
         owner = path.parent.stat()
         os.chown(path, owner.st_uid, owner.st_gid)
 

@@ -1,4 +1,4 @@
-"""What the service shows of a stream, made after every turn, so that nobody has to wait for it."""
+"""What the service shows of a stream, made after every turn, so that readers need no lock."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from driftquilt.data.calendar import source
 from driftquilt.data.frame import Frame
 from driftquilt.errors import InputError
+from driftquilt.server.limits import expect_stream_size
 from driftquilt.server.problems import Problem
-from driftquilt.server.sizes import expect_stream_size
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL, expect_no_date_among
 from driftquilt.stream.events import Event
@@ -32,7 +32,7 @@ class About:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A stream at one moment: what answers, and what is told of it."""
+    """A stream at one moment: what predicts, its status, its events."""
 
     answers: Snapshot
     numbers: frozenset[str]  # names of columns
@@ -40,8 +40,14 @@ class View:
     status: dict[str, Any]
     events: tuple[Event, ...] = field(repr=False)
 
+    @property
+    def model(self) -> int | None:
+        """The version of the model in use."""
+        version: int | None = self.status["model"]
+        return version
+
     def events_after(self, number: int) -> tuple[Event, ...]:
-        """Events with a higher number."""
+        """Return events with a higher number."""
         if not self.events or self.events[-1].number <= number:
             return ()
         return tuple(event for event in self.events if event.number > number)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from driftquilt.errors import StoreError
-from driftquilt.server.sizes import MOST_ID_LETTERS
+from driftquilt.server.limits import MAX_ID_LETTERS
 from driftquilt.server.waiting_file import (
     Body,
     Spot,
@@ -120,7 +120,7 @@ class WaitingRows:
     def find(self, row_id: str) -> tuple[WaitingFile, int] | str:
         """Where a row waits; or, in a word, why it does not."""
         try:
-            number, place = (int(part, 16) for part in row_id[:MOST_ID_LETTERS].split("-"))
+            number, place = (int(part, 16) for part in row_id[:MAX_ID_LETTERS].split("-"))
         except ValueError:
             return "unknown"
         if row_id != f"{number:x}-{place:x}":  # no row has two ids

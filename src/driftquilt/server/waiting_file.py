@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from driftquilt.server.media import ARROW, JSON, NUMBERS
+from driftquilt.server.bodies import NUMBERS
+from driftquilt.server.schemas import ARROW, JSON
 
 __all__ = ["Body", "Spot", "WaitingFile", "make_record", "read_record", "scan"]
 

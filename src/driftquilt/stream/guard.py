@@ -35,9 +35,9 @@ class Guard:
         for name in ("cool_down", "min_rows"):
             value = getattr(self, name)
             if type(value) is not int or value < 0:
-                raise InputError(f"{name} is {value!r}; it takes a whole number of rows")
+                raise InputError.of_setting(name, value, "a whole number of rows")
         if type(self.margin) not in (int, float) or not self.margin > -1:
-            raise InputError(f"margin is {self.margin!r}; it takes a share above -1")
+            raise InputError.of_setting("margin", self.margin, "a share above -1")
 
     def accepts_drift(self, n_current: int, since_drift: int) -> bool:
         """Whether a drift counts, so many rows into a segment and after the last drift."""

@@ -56,11 +56,9 @@ class StreamSettings:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if type(value) is not int or value < least:
-                raise InputError(
-                    f"{name} is {value!r}; it takes a whole number of at least {least}"
-                )
+                raise InputError.of_setting(name, value, f"a whole number of at least {least}")
         if self.refresh is not None and not _is_factor(self.refresh):
-            raise InputError(f"refresh is {self.refresh!r}; it takes a factor above 1, or None")
+            raise InputError.of_setting("refresh", self.refresh, "a factor above 1, or None")
         if self.segment_rows < self.n_wait:
             raise InputError(
                 f"segment_rows is {self.segment_rows}, fewer than the {self.n_wait} rows that "

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -29,14 +29,13 @@ from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.server.bodies import read_each_label
-from driftquilt.server.dates import KINDS
-from driftquilt.server.names import NAME, NAME_WORDS
-from driftquilt.server.once import Once
+from driftquilt.server.idempotency import IdempotencyKeys
+from driftquilt.server.limits import STREAM_COLUMNS
 from driftquilt.server.problems import Problem
-from driftquilt.server.served import Served, open_store
+from driftquilt.server.schemas import NAME, NewStream
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.sizes import STREAM_COLUMNS, expect_names
 from driftquilt.server.view import About
+from driftquilt.server.worker import StreamWorker, open_store
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.files import DISK
@@ -46,47 +45,16 @@ from driftquilt.stream.guard import Guard
 from driftquilt.stream.settings import StreamSettings
 from driftquilt.stream.workers import Workers
 
-__all__ = ["House", "NewStream"]
+__all__ = ["StreamRegistry"]
 
 _log = logging.getLogger("driftquilt.server")
 
 _DRAFT = re.compile(r"\.[a-z0-9][a-z0-9_-]{0,62}\.[0-9a-f]{8}")
 _READERS = 8  # threads for those who look
-_DETECTOR_WORDS = 20  # settings of a detector at most
-_CHECKPOINT_ROWS = 1_000  # a restart learns so many rows anew, and is to be quick
+_CHECKPOINT_ROWS = 1_000  # a restart replays at most so many rows, and has to be quick
 
 
-#: Such as JSON's readers agree on.
-Whole = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
-
-
-class Schema(msgspec.Struct, forbid_unknown_fields=True):
-    """Columns by name, with their kinds (`dates.KINDS`); labels that may come."""
-
-    columns: dict[str, str]
-    labels: list[int | bool | str] | None = None
-
-
-class GuardBody(msgspec.Struct, forbid_unknown_fields=True):
-    """See `stream.guard`."""
-
-    cool_down: Whole = 0
-    min_rows: Whole = 100
-    margin: float = 0.1
-
-
-class NewStream(msgspec.Struct, forbid_unknown_fields=True):
-    """What a stream is made with."""
-
-    name: str
-    detector: str | dict[str, Whole | float | str | bool | None] = "adwin"
-    guard: GuardBody = msgspec.field(default_factory=GuardBody)
-    settings: dict[str, Whole | float | None] = msgspec.field(default_factory=dict)
-    schema: Schema | None = None
-    random_state: int | None = None
-
-
-class House:
+class StreamRegistry:
     """The streams by name, and what they share: threads, training processes, the loop."""
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -97,22 +65,22 @@ class House:
         )
         self.readers = ThreadPoolExecutor(_READERS, thread_name_prefix="driftquilt-read")
         self._workers = Workers(settings.n_workers)
-        self._streams: dict[str, Served] = {}
+        self._streams: dict[str, StreamWorker] = {}
         self.damaged: set[str] = set()
         self._changing = asyncio.Lock()
 
-    def __iter__(self) -> Iterator[Served]:
+    def __iter__(self) -> Iterator[StreamWorker]:
         return iter([*self._streams.values()])
 
-    def __getitem__(self, name: str) -> Served:
-        served = self._streams.get(name)
+    def __getitem__(self, name: str) -> StreamWorker:
+        worker = self._streams.get(name)
         if name in self.damaged:
             raise Problem(
                 "stream-damaged", "the log of the service says why; restore it, or delete it"
             )
-        if served is None:
+        if worker is None:
             raise Problem("stream-unknown", "there is no stream of this name")
-        return served
+        return worker
 
     def open(self, loop: asyncio.AbstractEventLoop) -> None:
         """Open every stream that there is, and remove what a crash has left."""
@@ -125,11 +93,13 @@ class House:
             elif re.fullmatch(NAME, path.name):
                 try:
                     self._streams[path.name] = self._open(path)
-                except Exception:  # whatever lies there, the others are served nevertheless
+                except Exception:  # whatever lies there, the others are worker nevertheless
                     _log.exception("cannot be opened", extra={"stream": path.name})
                     self.damaged.add(path.name)
 
-    async def create(self, new: NewStream, key: str | None = None, digest: str = "") -> Served:
+    async def create(
+        self, new: NewStream, key: str | None = None, digest: str = ""
+    ) -> StreamWorker:
         """A new stream, which knows the key that it was asked for under."""
         _expect_new(new)
         async with self._changing:
@@ -139,7 +109,7 @@ class House:
                 raise Problem(
                     "too-many-streams", f"there may be at most {self.settings.max_streams} streams"
                 )
-            note = {} if key is None else Once({}).note(key, digest, 0, {})
+            note = {} if key is None else IdempotencyKeys({}).note(key, digest, 0, {})
             made = await self._loop.run_in_executor(self.threads, self._make, new, note)
             self._streams[new.name] = made
             return made
@@ -161,20 +131,20 @@ class House:
 
     def wake(self) -> None:
         """Let everyone look up who waits for something to happen; from a signal's handler too."""
-        for served in self:
-            self._loop.call_soon_threadsafe(served.announce)
+        for worker in self:
+            self._loop.call_soon_threadsafe(worker.announce)
 
     async def close(self) -> None:
         """Let go of every stream; trainings that are under way begin again at the next start."""
-        for served in self:
-            await served.close()
+        for worker in self:
+            await worker.close()
         # Only now: a stream must not take a training that is ended here for one that failed.
         await self._loop.run_in_executor(None, self._workers.close)
         self.threads.shutdown(wait=False)
         self.readers.shutdown(wait=False)
 
-    def _open(self, path: Path) -> Served:
-        return Served(path, self.settings, self._workers, self.threads, self._loop)
+    def _open(self, path: Path) -> StreamWorker:
+        return StreamWorker(path, self.settings, self._workers, self.threads, self._loop)
 
     def _remove(self, name: str) -> Path:
         """Put a stream's folder where the next start would remove it."""
@@ -186,7 +156,7 @@ class House:
     def _draft(self, name: str) -> Path:
         return self._folder / f".{name}.{secrets.token_hex(4)}"
 
-    def _make(self, new: NewStream, note: State) -> Served:
+    def _make(self, new: NewStream, note: State) -> StreamWorker:
         draft = self._draft(new.name)
         draft.mkdir()
         try:
@@ -226,8 +196,8 @@ def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
     )
 
 
-def _expect_settings(new: NewStream) -> None:
-    """Refuse settings that a stream does not take, without a word of what they were."""
+def _expect_new(new: NewStream) -> None:
+    """Refuse what the types of `NewStream` let through."""
     known = [field.name for field in fields(StreamSettings) if field.name != "max_waiting"]
     if not new.settings.keys() <= set(known):  # how many rows wait is the service's own limit
         raise Problem(
@@ -242,31 +212,13 @@ def _expect_settings(new: NewStream) -> None:
         try:
             make()
         except InputError as error:
-            name, _, rest = str(error).partition(" is ")
-            takes = rest.partition("; ")[2]
-            why = f"{name}: {takes}" if name.isidentifier() and takes else "see the documentation"
+            takes = f"{error.name} takes {error.expected}"
+            why = takes if error.name else "see the documentation"
             raise Problem("body-invalid", f"{part} cannot be used; {why}") from error
-
-
-def _expect_new(new: NewStream) -> None:
-    if not re.fullmatch(NAME, new.name):
-        raise Problem("body-invalid", NAME_WORDS)
-    _expect_settings(new)
-    if new.schema is not None:
-        kinds = set(new.schema.columns.values())
-        if not new.schema.columns or not kinds <= KINDS.keys() or new.schema.labels == []:
-            raise Problem(
-                "body-invalid",
-                "a schema has columns, each with number, text, date or time, and labels, if any, "
-                "not none",
-            )
-        expect_names(new.schema.columns)
-        if LABEL in new.schema.columns:
-            raise Problem("body-invalid", f"a column of a schema cannot be called {LABEL!r}")
-        labels = read_each_label(new.schema.labels or ())
-        if len({type(label) for label in labels}) > 1:
-            raise Problem("body-invalid", "the labels of a schema are all of one kind")
-    if isinstance(new.detector, dict) and len(new.detector) > _DETECTOR_WORDS:
-        raise Problem("body-invalid", "the detector has too many settings")
-    if new.random_state is not None and not 0 <= new.random_state < 2**32:
-        raise Problem("body-invalid", "random_state is a whole number from 0 to 4294967295")
+    if new.schema is None:
+        return
+    if LABEL in new.schema.columns:
+        raise Problem("body-invalid", f"a column of a schema cannot be called {LABEL!r}")
+    labels = read_each_label(new.schema.labels or ())
+    if len({type(label) for label in labels}) > 1:
+        raise Problem("body-invalid", "the labels of a schema are all of one kind")

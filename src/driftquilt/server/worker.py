@@ -1,4 +1,4 @@
-"""One stream at work in the service: answers at once, learns in turns, forgets nothing it said.
+"""One stream in the service: predicts at once, learns in turns, loses nothing it acknowledged.
 
 Three things go on beside each other:
 
@@ -9,7 +9,7 @@ Three things go on beside each other:
 - Trainings run in a process of their own.
 
 If the store fails, learning stops with a `Problem` and predictions go on; the stream is opened
-anew when the next rows come.
+again when the next rows come.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.quilt.explanation import Selection
-from driftquilt.server.backlog import Backlog, Work
-from driftquilt.server.bodies import IdLabels, Rows
-from driftquilt.server.dates import read_dates
-from driftquilt.server.intake import Intake
+from driftquilt.server.bodies import IdLabels, LabelledRows
+from driftquilt.server.ingestion import Ingestion
 from driftquilt.server.keeping import Keeper, failed, settle
+from driftquilt.server.learning_queue import LearningQueue, Task
 from driftquilt.server.logs import request_id
 from driftquilt.server.problems import Problem
+from driftquilt.server.schemas import Feed, Learned, Stream
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.view import About, View, look
 from driftquilt.store.base import State
@@ -41,7 +40,7 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.training import Outcome, Trainer, Training
 
-__all__ = ["Served", "open_store"]
+__all__ = ["StreamWorker", "open_store"]
 
 T = TypeVar("T")
 _log = logging.getLogger("driftquilt.server")
@@ -56,8 +55,8 @@ def open_store(folder: Path) -> DiskStore:
     return DiskStore(folder / "store", commit_rows=1_000_000, commit_delay=60.0)
 
 
-class Served:
-    """A stream, its rows that wait, and everything that is told of it."""
+class StreamWorker:
+    """A stream, its pending rows, and the view that others have of it."""
 
     def __init__(
         self,
@@ -69,20 +68,20 @@ class Served:
     ) -> None:
         self.folder, self._settings, self._trainer = folder, settings, trainer
         self._threads, self._loop = threads, loop
-        self._backlog = Backlog(settings.max_backlog, settings.max_backlog_bytes)
+        self._queue = LearningQueue(settings.max_backlog, settings.max_backlog_bytes)
         self.selections: dict[int, Selection] = {}  # by version of the model
         self._failed_at = self._shown_at = 0.0
         self.failure: str | None = None
-        self.feed: Callable[[], dict[str, Any]] | None = None  # what a broker's feed says of itself
+        self.feed: Callable[[], Feed] | None = None  # the status of a broker's feed
         self.training_seconds = 0.0
         self.changed = asyncio.Event()
         with self._opened() as (self.stream, state):
             self.about = About(**state["service"])
-            self.intake = Intake(
+            self.ingestion = Ingestion(
                 self.stream, folder / "waiting", state, self._settings, self._show_progress
             )
             self.view = self._look(None)
-        self.keeper = Keeper(self.intake.waiting, self.name, threads, loop)
+        self.keeper = Keeper(self.ingestion.waiting, self.name, threads, loop)
         self._train_again(state)
 
     @contextlib.contextmanager
@@ -117,40 +116,41 @@ class Served:
     @property
     def closed(self) -> bool:
         """Whether nothing more is taken in."""
-        return self._backlog.closed
+        return self._queue.closed
 
     @property
     def _extra(self) -> dict[str, str]:
-        """What every line of the log says besides."""
+        """Return what every line of the log adds."""
         return {"stream": self.name}
 
-    def status(self) -> dict[str, Any]:
-        """What is told of the stream."""
-        return {
+    def status(self) -> Stream:
+        """Return the stream's status as it is now."""
+        return Stream(
             **self.about.to_json(),
-            **self.view.status,
-            "n_waiting": self.intake.waiting.n_rows + self.view.status["n_waiting"],
-            "label_delay": self.intake.delays.to_json(),
-            "failure": self.failure,
-            "feed": None if self.feed is None else self.feed(),
-        }
+            **{
+                **self.view.status,
+                "n_waiting": self.ingestion.waiting.n_rows + self.view.status["n_waiting"],
+            },
+            label_delay=self.ingestion.delays.recent(),
+            failure=self.failure,
+            feed=None if self.feed is None else self.feed(),
+        )
 
     async def learn(
-        self, given: Rows | IdLabels, key: str | None, digest: str, n_bytes: int = 0
-    ) -> dict[str, Any]:
-        """Learn rows with their labels, or labels of rows that wait; the answer, when durable."""
-        if isinstance(given, IdLabels):
-            ids = partial(self.intake.learn_ids, given, key, digest)
-            return await self.turn(ids, len(given.pairs), n_bytes)
-        given = replace(given, frame=read_dates(given.frame, self.about.schema))
-        self.view.expect(given.frame, self.about.schema)
-        rows = partial(self.intake.learn_rows, given, key, digest)
-        return await self.turn(rows, len(given.frame), n_bytes)
+        self, labels: LabelledRows | IdLabels, key: str | None, digest: str, n_bytes: int = 0
+    ) -> tuple[Learned, bool]:
+        """Learn; return the answer when it is durable, and whether it is an earlier one."""
+        if isinstance(labels, IdLabels):
+            run = partial(self.ingestion.learn_ids, labels, key, digest)
+        else:
+            self.view.expect(labels.frame, self.about.schema)
+            run = partial(self.ingestion.learn_rows, labels, key, digest)
+        return await self.turn(run, len(labels), n_bytes)
 
     async def turn(self, run: Callable[[], T], n_rows: int = 0, n_bytes: int = 0) -> T:
-        """Run something on the thread that learns; its answer, when all it did is durable."""
+        """Run something on the thread that learns; return its answer when it is durable."""
         done: asyncio.Future[T] = self._loop.create_future()
-        if self._backlog.add(Work(run, n_rows, n_bytes, done, request_id.get())):
+        if self._queue.add(Task(run, n_rows, n_bytes, done, request_id.get())):
             self._loop.run_in_executor(self._threads, self._take_turns)
         return await done
 
@@ -180,27 +180,27 @@ class Served:
 
     def _take_turns(self) -> None:
         """Do what is queued, for as long as there is something; on a thread."""
-        while works := self._backlog.take():
+        while tasks := self._queue.take():
             request_id.set(None)
-            self._make_sound()
-            settled = [(work.done, *self._run(work)) for work in works]
+            self._recover()
+            settled = [(task.done, *self._run(task)) for task in tasks]
             self._flush()
             if self.failure is not None:  # then nothing of this turn is sure to be durable
                 settled = [(done, error or failed(), None) for done, error, _ in settled]
-            self._backlog.release(works)
+            self._queue.release(tasks)
             self._loop.call_soon_threadsafe(settle, settled)
 
-    def _run(self, work: Work) -> tuple[BaseException | None, Any]:
-        if self.failure is not None or work.done.done():  # whoever asked is gone
+    def _run(self, task: Task) -> tuple[BaseException | None, Any]:
+        if self.failure is not None or task.done.done():  # whoever asked is gone
             return failed(), None
-        request_id.set(work.request_id)
+        request_id.set(task.request_id)
         try:
-            return None, work.run()
+            return None, task.run()
         except Problem as problem:
             return problem, None
         except InputError as error:
             _log.info("rows were refused: %s", type(error).__name__, extra=self._extra)
-            return Problem("rows-invalid", _WITHOUT_WORDS), None
+            return Problem("rows-invalid", _UNFIT), None
         except BaseException as error:
             self._fail(error)
             return failed(), None
@@ -211,7 +211,7 @@ class Served:
             return
         try:
             self.stream.flush()
-            self.intake.settle()
+            self.ingestion.settle()
             self._publish()
         except BaseException as error:
             self._fail(error)
@@ -223,8 +223,8 @@ class Served:
         self._failed_at = time.monotonic()
         self._loop.call_soon_threadsafe(self.announce)
 
-    def _make_sound(self) -> None:
-        """Open the stream anew after a failure, but not all the time."""
+    def _recover(self) -> None:
+        """Open the stream again after a failure, but not all the time."""
         if self.failure is None or time.monotonic() - self._failed_at < _REOPEN_AFTER:
             return
         try:
@@ -234,11 +234,11 @@ class Served:
 
     def _reopen(self) -> None:
         try:
-            self.stream.close(finish_training=False, discard=True)  # it was told that it failed
+            self.stream.close(finish_training=False, discard=True)  # the failure was reported
         except DriftquiltError as error:
             _log.info("closing after a failure: %s", error, extra=self._extra)
         with self._opened() as (stream, state):
-            self.intake.go_on(stream, state)
+            self.ingestion.go_on(stream, state)
             self.stream = stream
             self.view = self._look(None)
         self.failure = None
@@ -267,7 +267,7 @@ class Served:
         """Let a long request be seen on its way, now and then: what is seen is durable."""
         if time.monotonic() - self._shown_at >= _SHOW_EVERY:
             self.stream.flush()
-            self.intake.settle()
+            self.ingestion.settle()
             self._publish()
 
     def announce(self) -> None:
@@ -276,7 +276,7 @@ class Served:
         self.changed = asyncio.Event()
 
     def _look(self, previous: View | None) -> View:
-        recent = self.intake.curve.recent
+        recent = self.ingestion.accuracy.recent
         recent = None if recent is None else round(recent, 6)
         return look(self.stream, previous, recent_accuracy=recent)
 
@@ -286,20 +286,20 @@ class Served:
         With `discard`, because the stream is to go, what is queued is refused.
         """
         gone = Problem("stream-unknown", "the stream was deleted")
-        settle([(work.done, gone, None) for work in self._backlog.close(discard=discard)])
+        settle([(task.done, gone, None) for task in self._queue.close(discard=discard)])
         await self.keeper.close()
-        while self._backlog.busy:
+        while self._queue.busy:
             await asyncio.sleep(0.01)
         await self._loop.run_in_executor(self._threads, self._let_go, discard)
         self.announce()
 
     def _let_go(self, discard: bool) -> None:
         stream = partial(self.stream.close, finish_training=False, discard=discard)
-        for close in (stream, self.intake.waiting.close):
+        for close in (stream, self.ingestion.waiting.close):
             try:
                 close()
             except DriftquiltError:  # what was acknowledged is safe all the same
                 _log.exception("closing failed", extra=self._extra)
 
 
-_WITHOUT_WORDS = "the rows or labels do not go with those learned so far"
+_UNFIT = "the rows or labels do not fit those learned so far"

@@ -63,9 +63,9 @@ def test_a_deleted_stream_refuses_what_waits_for_its_turn(tmp_path: Path) -> Non
         service.post("/v1/streams", json={"name": "s"})
 
         async def delete_while_learning() -> list[int]:
-            served, ask = service.app.house["s"], service._client.post
+            worker, ask = service.app.registry["s"], service._client.post
             held = threading.Event()
-            first = asyncio.ensure_future(served.turn(lambda: held.wait(10)))
+            first = asyncio.ensure_future(worker.turn(lambda: held.wait(10)))
             await asyncio.sleep(0.05)
             body = {"rows": [{"a": 1.0}], "labels": ["yes"]}
             queued = asyncio.ensure_future(ask("/v1/streams/s/labels", json=body))

@@ -8,30 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.server.once import Once, short_digest
+from driftquilt.server.idempotency import IdempotencyKeys, short_digest
 from driftquilt.server.problems import Problem
 
 
 def test_a_key_that_nobody_used_is_not_known() -> None:
-    assert Once({}).find("key", "digest") is None
+    assert IdempotencyKeys({}).find("key", "digest") is None
 
 
 def test_another_request_under_a_key_is_refused() -> None:
-    once = Once({})
-    once.note("key", "digest", 1, {"learned": 1})
+    keys = IdempotencyKeys({})
+    keys.note("key", "digest", 1, {"learned": 1})
     with pytest.raises(Problem) as refused:
-        once.find("key", "another")
+        keys.find("key", "another")
     assert (refused.value.kind, refused.value.status) == ("key-reused", 422)
 
 
 def test_a_request_that_has_come_half_way_is_known_after_a_crash() -> None:
-    once, state = Once({}), dict[str, Any]()
-    state |= once.note("key", "digest", 3, None)
-    found = Once(state).find("key", "digest")
+    keys, state = IdempotencyKeys({}), dict[str, Any]()
+    state |= keys.note("key", "digest", 3, None)
+    found = IdempotencyKeys(state).find("key", "digest")
     assert found is not None
     assert (found.n_done, found.answer) == (3, None)
-    state |= once.note("key", "digest", 5, {"learned": 5})
-    found = Once(state).find("key", "digest")
+    state |= keys.note("key", "digest", 5, {"learned": 5})
+    found = IdempotencyKeys(state).find("key", "digest")
     assert found is not None
     assert (found.n_done, found.answer) == (5, {"learned": 5})
     assert len(state) == 1
@@ -41,16 +41,16 @@ def test_a_request_that_has_come_half_way_is_known_after_a_crash() -> None:
 def test_the_last_keys_are_known_and_no_others_with_or_without_a_crash(
     again: list[int], n_before: int
 ) -> None:
-    most = 80
-    once, state, order = Once({}, most), dict[str, Any](), list[str]()
+    limit = 80
+    keys, state, order = IdempotencyKeys({}, limit), dict[str, Any](), list[str]()
     for number in [*range(n_before), *again]:
         key = f"key {number}"
-        if once.find(key, "digest") is None:
+        if keys.find(key, "digest") is None:
             order.append(key)
-        state |= once.note(key, "digest", number, {})
-    for known in (once, Once(state, most)):
-        assert list(known._entries) == [short_digest(key.encode()) for key in order[-most:]]
+        state |= keys.note(key, "digest", number, {})
+    for known in (keys, IdempotencyKeys(state, limit)):
+        assert list(known._entries) == [short_digest(key.encode()) for key in order[-limit:]]
         assert all(
-            known.find(key, "digest") is None for key in set(order[:-most]) - {*order[-most:]}
+            known.find(key, "digest") is None for key in set(order[:-limit]) - {*order[-limit:]}
         )
-    assert len(state) <= most
+    assert len(state) <= limit

@@ -1,14 +1,14 @@
 """Accuracy over the life of a stream, in so few numbers that a page can draw them.
 
-Rows are counted in buckets; when there are too many buckets, two become one. So the curve always
-covers everything, and is never longer than `MOST` numbers. The last thousand rows are counted
-apart.
+Rows are counted in buckets; when there are too many buckets, neighbours are merged. So the
+history always covers everything, and never has more than `MAX_BUCKETS` numbers. The last thousand
+rows are counted apart.
 
->>> curve = Curve()
+>>> history = AccuracyHistory()
 >>> for number in range(1, 251):
-...     _ = curve.add(number, n_right=number // 2)
->>> curve.to_json()["accuracy"], round(curve.recent, 3)
-([0.5, 0.5], 0.5)
+...     _ = history.add(number, n_right=number // 2)
+>>> history.buckets(), round(history.recent, 3)
+((100, 0, [0.5, 0.5]), 0.5)
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import threading
 from collections import deque
 from typing import Any
 
-__all__ = ["BUCKET", "MOST", "Curve"]
+__all__ = ["BUCKET", "MAX_BUCKETS", "AccuracyHistory"]
 
 BUCKET = 100
-MOST = 400
+MAX_BUCKETS = 400
 _RECENT = 1_000
 
 
-class Curve:
+class AccuracyHistory:
     """Right answers by bucket."""
 
     def __init__(self, data: dict[str, Any] | None = None) -> None:
@@ -38,11 +38,11 @@ class Curve:
         self._lock = threading.Lock()  # a page looks on while rows are counted
 
     def n_to_end(self, n_rows: int) -> int:
-        """Rows until a bucket ends, when there are so many now."""
+        """Return how many more rows end a bucket."""
         return BUCKET - n_rows % BUCKET
 
     def add(self, n_rows: int, n_right: int) -> bool:
-        """Count rows and right answers in all; whether a bucket ended."""
+        """Set the totals of rows and right answers; return whether a bucket ended."""
         with self._lock:
             return self._add(n_rows, n_right)
 
@@ -56,7 +56,7 @@ class Curve:
             share = (n_right - self._before[1]) * self._size // n_new
             self._right.append(share)
             self._before = (self._before[0] + self._size, self._before[1] + share)
-            if len(self._right) > MOST:
+            if len(self._right) > MAX_BUCKETS:
                 self._merge()
         return True
 
@@ -67,18 +67,14 @@ class Curve:
         n_rows = self._now[0] - first[0]
         return (self._now[1] - first[1]) / n_rows if n_rows else None
 
-    def to_json(self) -> dict[str, Any]:
-        """For a page."""
+    def buckets(self) -> tuple[int, int, list[float]]:
+        """Return rows per bucket, the first row, and the accuracy of each bucket."""
         with self._lock:
             size, end, right = self._size, self._before[0], [*self._right]
-        return {
-            "size": size,
-            "first_row": end - size * len(right),
-            "accuracy": [round(count / size, 4) for count in right],
-        }
+        return size, end - size * len(right), [round(count / size, 4) for count in right]
 
     def state(self) -> dict[str, Any]:
-        """For `Curve` again."""
+        """Return what `AccuracyHistory` restores."""
         return {
             "size": self._size, "right": [*self._right], "before": self._before,
             "ends": list(self._ends),

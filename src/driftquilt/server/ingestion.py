@@ -1,8 +1,8 @@
-"""What a stream learns over the wire: rows with labels, or labels of rows that wait; each once.
+"""What a stream learns over HTTP: rows with labels, or labels of pending rows; each once.
 
-Everything that says so is state of the store, noted with the very rows it speaks of: which rows
-have their label, how far a request under a key has come. So a crash at any moment leaves rows and
-notes that agree. All of this runs on the one thread that learns.
+Which rows have their label and how far a request under a key has come is state of the store,
+committed with the very rows it is about. So a crash at any moment leaves rows and state that
+agree. All of this runs on the one thread that learns.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from typing import Any, NamedTuple
 from driftquilt.data.frame import Frame, Row
 from driftquilt.data.labels import Label
 from driftquilt.errors import InputError
-from driftquilt.server.bodies import IdLabels, Rows, read_rows
-from driftquilt.server.curve import Curve
-from driftquilt.server.dates import read_dates
-from driftquilt.server.delays import Delays
-from driftquilt.server.once import Once
+from driftquilt.server.accuracy_history import AccuracyHistory
+from driftquilt.server.bodies import IdLabels, LabelledRows, read_packed
+from driftquilt.server.idempotency import IdempotencyKeys
+from driftquilt.server.limits import STREAM_COLUMNS, expect_stream_size
+from driftquilt.server.metrics import LabelDelays
 from driftquilt.server.problems import Problem
+from driftquilt.server.schemas import Learned, Refusal
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.sizes import expect_stream_size, fits_stream
 from driftquilt.server.waiting import WaitingRows
 from driftquilt.server.waiting_file import Spot, WaitingFile
 from driftquilt.store.base import State
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL_WORDS
 
-__all__ = ["Intake"]
+__all__ = ["Ingestion"]
 
 _AT_ONCE = 100  # rows learned between two looks at the stream
 _FRAME_BYTES = 1 << 24  # of requests whose rows are kept decoded
 
 
-class _Waiting(NamedTuple):
+class _Pending(NamedTuple):
     """A row that waits under an id of a request, and its label."""
 
     id: str
@@ -49,32 +49,32 @@ class _Waiting(NamedTuple):
 
 
 @dataclass
-class _Found:
+class _Lookup:
     """What became of the ids of a request."""
 
-    rows: list[_Waiting] = field(default_factory=list)
+    rows: list[_Pending] = field(default_factory=list)
     n_repeated: int = 0
-    refused: list[dict[str, str]] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
 
     @property
     def plain(self) -> tuple[list[Row], list[Label]]:
-        return [waiting.row for waiting in self.rows], [waiting.label for waiting in self.rows]
+        return [pending.row for pending in self.rows], [pending.label for pending in self.rows]
 
     def refuse(self, row_id: str, reason: str) -> None:
-        self.refused.append({"id": row_id, "reason": reason})
+        self.refused.append(Refusal(row_id, reason))  # type: ignore[arg-type]
 
     def refuse_rows(self, unfit: Collection[int]) -> None:
-        """Take rows out that do not go with the stream, by number."""
+        """Take out rows that do not fit the stream, by number."""
         for number in sorted(unfit):
             self.refuse(self.rows[number].id, "unfit")
         self.rows = [row for number, row in enumerate(self.rows) if number not in unfit]
 
 
-def _by_request(found: tuple[Spot, Any]) -> tuple[int, int]:
-    return found[0].number, found[0].offset
+def _by_request(located: tuple[Spot, Any]) -> tuple[int, int]:
+    return located[0].number, located[0].offset
 
 
-class Intake:
+class Ingestion:
     """The learning side of a stream; `on_progress` is called now and then in a long request."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Intake:
         settings: ServeSettings,
         on_progress: Callable[[], None],
     ) -> None:
-        self._on_progress, self.delays, self.n_labels = on_progress, Delays(), 0
+        self._on_progress, self.delays, self.n_labels = on_progress, LabelDelays(), 0
         self._schema: dict[str, Any] | None = state["service"]["schema"]
         # By the clock, so that a stream of the same name as one that is gone has other ids.
         first = time.time_ns() // 1_000_000
@@ -100,17 +100,18 @@ class Intake:
 
     def go_on(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
         """With the stream as its store has it; what was noted, but is not there, never was."""
-        self.stream, self.once, self.curve = stream, Once(state), Curve(state.get("curve"))
+        self.stream, self.keys = stream, IdempotencyKeys(state)
+        self.accuracy = AccuracyHistory(state.get("curve"))
         self.waiting.restore(state)
         self._unsettled = []
-        self.curve.add(stream.n_rows, stream.n_right)
+        self.accuracy.add(stream.n_rows, stream.n_right)
 
-    def learn_rows(self, given: Rows, key: str | None, digest: str) -> dict[str, Any]:
-        """Rows with their labels."""
-        entry = self.once.find(key, digest) if key else None
+    def learn_rows(self, given: LabelledRows, key: str | None, digest: str) -> tuple[Learned, bool]:
+        """Learn rows with their labels; return the answer, and whether it is an earlier one."""
+        entry = self.keys.find(key, digest) if key else None
         if entry is not None and entry.answer is not None:
-            return {**entry.answer, "refused": [], "replayed": True}
-        labels = given.labels or []
+            return Learned(**entry.answer), True
+        labels = given.labels
         self._expect_labels(labels)
         names = {*given.frame.names, *given.frame.texts}
         expect_stream_size(n_columns=len(names | self.stream.columns.keys()))
@@ -124,33 +125,33 @@ class Intake:
             return self._once_note(key, digest, at, answer if at == len(rows) else None)
 
         self._learn(rows[n_done:], labels[n_done:], note)
-        return {**answer, "refused": []}
+        return Learned(**answer), False
 
-    def learn_ids(self, given: IdLabels, key: str | None, digest: str) -> dict[str, Any]:
-        """Labels of rows that wait; those that have one already, or cannot have it, are told."""
-        entry = self.once.find(key, digest) if key else None
-        found = self._find_all(given)
+    def learn_ids(self, given: IdLabels, key: str | None, digest: str) -> tuple[Learned, bool]:
+        """Learn labels of pending rows; ids that are labelled or unknown are counted or refused."""
+        entry = self.keys.find(key, digest) if key else None
+        lookup = self._find_all(given)
         if entry is not None and entry.answer is not None:
-            found.refuse_rows(range(len(found.rows)))  # as it was, or they would not wait
-            return {**entry.answer, "refused": found.refused, "replayed": True}
-        if not found.rows and not found.n_repeated:
+            lookup.refuse_rows(range(len(lookup.rows)))  # as it was, or they would not wait
+            return Learned(**entry.answer, refused=lookup.refused), True
+        if not lookup.rows and not lookup.n_repeated:
             raise Problem("ids-unknown", "no row waits under any of these ids")
-        self._expect_labels(found.plain[1])
-        found.refuse_rows(self._unfit(*found.plain))
+        self._expect_labels(lookup.plain[1])
+        lookup.refuse_rows(self._unfit(*lookup.plain))
         n_done = entry.n_done if entry is not None else 0  # and have their label by now
-        n_rows = len(found.rows)
-        answer = self._answer(n_done + n_rows, n_rows, max(0, found.n_repeated - n_done))
+        n_rows = len(lookup.rows)
+        answer = self._answer(n_done + n_rows, n_rows, max(0, lookup.n_repeated - n_done))
 
         def note(at: int) -> State:
             last = answer if at + 1 == n_rows else None
             once = self._once_note(key, digest, n_done + at + 1, last)
-            return self.waiting.mark(*found.rows[at].place) | once
+            return self.waiting.mark(*lookup.rows[at].place) | once
 
-        if not found.rows:
+        if not lookup.rows:
             self.stream.note(self._once_note(key, digest, n_done, answer))
-        self._learn(*found.plain, note)
-        self._unsettled += [time.time() - waiting.came for waiting in found.rows]
-        return {**answer, "refused": found.refused}
+        self._learn(*lookup.plain, note)
+        self._unsettled += [time.time() - pending.came for pending in lookup.rows]
+        return Learned(**answer, refused=lookup.refused), False
 
     def settle(self) -> None:
         """The store has everything that was learned so far."""
@@ -159,23 +160,23 @@ class Intake:
         self.delays.add(delays)
         self.n_labels += len(delays)
 
-    def _find_all(self, given: IdLabels) -> _Found:
-        found = _Found()
+    def _find_all(self, given: IdLabels) -> _Lookup:
+        lookup = _Lookup()
         places = {row_id: self.waiting.find(row_id) for row_id, _ in given.pairs}
         waiting = self._read_all([place for place in places.values() if not isinstance(place, str)])
         seen: set[str] = set()
         for row_id, label in given.pairs:
             place = places[row_id]
             if place == "labelled" or row_id in seen:
-                found.n_repeated += 1
+                lookup.n_repeated += 1
                 continue
             kept = None if isinstance(place, str) else waiting[place]
             if isinstance(place, str) or kept is None:
-                found.refuse(row_id, place if isinstance(place, str) else "forgotten")
+                lookup.refuse(row_id, place if isinstance(place, str) else "forgotten")
                 continue
             seen.add(row_id)
-            found.rows.append(_Waiting(row_id, kept[0], label, place, kept[1]))
-        return found
+            lookup.rows.append(_Pending(row_id, kept[0], label, place, kept[1]))
+        return lookup
 
     def _unfit(self, rows: Sequence[Row], labels: Sequence[Label]) -> set[int]:
         """Rows that the stream cannot learn, by number: it has changed since they came."""
@@ -188,7 +189,7 @@ class Intake:
         for number, row in enumerate(rows):
             if number not in unfit:
                 wider = known | {name for name, value in row.items() if value is not None}
-                if fits_stream(len(wider)):
+                if len(wider) <= STREAM_COLUMNS:
                     known = wider
                 else:
                     unfit.add(number)
@@ -202,7 +203,7 @@ class Intake:
     def _once_note(
         self, key: str | None, digest: str, n_done: int, answer: dict[str, Any] | None
     ) -> dict[str, Any]:
-        return self.once.note(key, digest, n_done, answer) if key else {}
+        return self.keys.note(key, digest, n_done, answer) if key else {}
 
     def do_once(
         self,
@@ -210,22 +211,23 @@ class Intake:
         digest: str,
         decide: Callable[[], dict[str, Any]],
         carry_out: Callable[[dict[str, Any], State], None] | None = None,
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], bool]:
         """Do something other than learning, unless it was done under this key; in a turn.
 
-        What `decide` says is the answer; `carry_out` is given it, and the note of it, which it
-        makes durable in the very step that does what was decided.
+        `decide` returns the answer. `carry_out` gets it together with the state that remembers
+        it, and stores that state in the very step that does what was decided. Returns the answer,
+        and whether it is an earlier one.
         """
-        entry = self.once.find(key, digest) if key else None
+        entry = self.keys.find(key, digest) if key else None
         if entry is not None and entry.answer is not None:
-            return {**entry.answer, "replayed": True}
+            return entry.answer, True
         answer = decide()
         note = self._once_note(key, digest, 0, answer)
         if carry_out is not None:
             carry_out(answer, note)
         else:
             self.stream.note(note)
-        return answer
+        return answer, False
 
     def _learn(
         self, rows: Sequence[Row], labels: Sequence[Label], note: Callable[[int], State]
@@ -233,7 +235,7 @@ class Intake:
         """Learn rows; `note` makes what is stored with each, just before it is learned."""
         done = 0
         while done < len(rows):
-            n_more = min(_AT_ONCE, self.curve.n_to_end(self.stream.n_rows), len(rows) - done)
+            n_more = min(_AT_ONCE, self.accuracy.n_to_end(self.stream.n_rows), len(rows) - done)
             some = slice(done, done + n_more)
             notes = [note(at) for at in range(done, done + n_more)]
             self.stream.learn_many(rows[some], labels[some], notes=notes)
@@ -244,8 +246,8 @@ class Intake:
 
     def count(self) -> None:
         """Count the rows that were learned, before a bucket of the curve ends unnoticed."""
-        if self.curve.add(self.stream.n_rows, self.stream.n_right):
-            self.stream.note({"curve": self.curve.state()})
+        if self.accuracy.add(self.stream.n_rows, self.stream.n_right):
+            self.stream.note({"curve": self.accuracy.state()})
 
     def _read_all(
         self, places: Sequence[tuple[WaitingFile, int]]
@@ -261,8 +263,7 @@ class Intake:
             body = self.waiting.read(spot)
             if body is None:
                 return None
-            read = read_rows(body.content, body.kind, body.n_rows).frame
-            frame = read_dates(read, self._schema)
+            frame = read_packed(body.content, body.kind, body.n_rows, self._schema)
             self._frames[key] = (frame, len(body.content))
             self._frame_bytes += len(body.content)
             while self._frame_bytes > _FRAME_BYTES and len(self._frames) > 1:

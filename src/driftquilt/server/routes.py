@@ -1,0 +1,454 @@
+"""The operations of the service over HTTP: streams, rows, their past, models, health.
+
+Each handler is given the request and its parameters, checked (`openapi.Operation`), and returns a
+response; `Routes.operations` is the table. Whatever waits for a stream or takes long runs on a
+thread, so that the event loop stays free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import orjson
+import pyarrow as pa
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from driftquilt.errors import InputError
+from driftquilt.server import payloads, schemas
+from driftquilt.server.bodies import decode_strictly, pack_rows, read_labels, read_predict
+from driftquilt.server.idempotency import short_digest
+from driftquilt.server.limits import expect_answer_size
+from driftquilt.server.metrics import Metrics
+from driftquilt.server.middleware import Caller
+from driftquilt.server.openapi import IDEMPOTENCY_KEY, KEY_LETTERS, LAST_EVENT_ID, Operation
+from driftquilt.server.problems import Problem
+from driftquilt.server.registry import StreamRegistry
+from driftquilt.server.schemas import ARROW, JSON
+from driftquilt.server.worker import StreamWorker
+from driftquilt.store.base import State
+
+__all__ = ["Routes", "json_response"]
+
+T = TypeVar("T")
+
+_LARGE = 1 << 16  # bytes of a body that is read on a thread
+_MANY = 1 << 15  # probabilities that are encoded on a thread
+_MAX_DIGITS = 15
+_BYTES = "application/octet-stream"
+_EVENT_STREAM = "text/event-stream"
+_METRICS = "text/plain; version=0.0.4"
+_KEY = re.compile(KEY_LETTERS)
+_QUALITY = re.compile(r"\bq=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)")
+_MATRIX = {"columns": ["age", "city"], "rows": [[31, "Rome"]]}
+_OBJECTS = {"rows": [{"age": 31, "city": "Rome"}]}
+_PREDICT_EXAMPLES = (_OBJECTS, _MATRIX)
+_LABEL_EXAMPLES = (
+    {"labels": [{"id": "1-0", "label": "yes"}]},
+    {**_OBJECTS, "labels": ["yes"]},
+    {**_MATRIX, "labels": ["yes"]},
+)
+_STREAM_EXAMPLES = (
+    {"name": "clicks", "detector": "adwin", "settings": {"n_wait": 100}},
+    {
+        "name": "loans",
+        "schema": {"columns": {"age": "number", "city": "text"}, "labels": ["no", "yes"]},
+    },
+)
+
+
+class Routes:
+    """Handlers of all operations; `goes_on` says whether an endless answer may go on."""
+
+    def __init__(
+        self,
+        registry: StreamRegistry,
+        metrics: Metrics,
+        goes_on: Callable[[Caller], bool],
+        is_ready: Callable[[], bool],
+    ) -> None:
+        self._registry, self._metrics = registry, metrics
+        self._goes_on, self._is_ready = goes_on, is_ready
+
+    def operations(self) -> list[Operation]:
+        """List all operations, the most frequent first."""
+        stream, models = "/v1/streams/{name}", "/v1/streams/{name}/models"
+        one: dict[str, Any] = {"parameters": schemas.StreamParameters}
+        once: dict[str, Any] = {"headers": [IDEMPOTENCY_KEY]}
+        return [
+            Operation(
+                "POST", f"{stream}/predict", self.predict, "Predict rows", "write", **one,
+                body=schemas.PredictBody, examples=_PREDICT_EXAMPLES, takes_arrow=True,
+                answer=schemas.Predictions, media_types=[ARROW], problems=[406, 415],
+            ),
+            Operation(
+                "POST", f"{stream}/labels", self.learn,
+                "Learn labels of predicted rows, or rows with labels", "write", **one, **once,
+                body=schemas.LabelsBody, examples=_LABEL_EXAMPLES, takes_arrow=True,
+                answer=schemas.Learned, problems=[409, 415],
+            ),
+            Operation("GET", "/v1/me", self.me, "Who asks", answer=schemas.Me),
+            Operation(
+                "GET", "/v1/streams", self.list_streams, "All streams", answer=schemas.Streams
+            ),
+            Operation(
+                "POST", "/v1/streams", self.create_stream, "Create a stream", "admin", **once,
+                body=schemas.NewStream, examples=_STREAM_EXAMPLES, answer=schemas.Stream,
+                status=201, problems=[409, 413, 415],
+            ),
+            Operation("GET", stream, self.get_stream, "A stream", **one, answer=schemas.Stream),
+            Operation(
+                "DELETE", stream, self.delete_stream, "Delete a stream and its rows", "admin",
+                **one, status=204,
+            ),
+            Operation(
+                "GET", f"{stream}/events", self.list_events, "What happened",
+                parameters=schemas.EventsParameters, answer=schemas.Events,
+            ),
+            Operation(
+                "GET", f"{stream}/events/live", self.live_events,
+                "What happens, as server-sent events", parameters=schemas.LiveParameters,
+                media_types=[_EVENT_STREAM], headers=[LAST_EVENT_ID],
+            ),
+            Operation(
+                "GET", f"{stream}/segments", self.list_segments,
+                "Past segments and the current one", **one, answer=schemas.Segments,
+            ),
+            Operation(
+                "GET", f"{stream}/selections", self.list_selections,
+                "Trainings, and the segments they used", **one, answer=schemas.Selections,
+            ),
+            Operation(
+                "GET", f"{stream}/selections/{{number}}", self.get_selection,
+                "A training explained", parameters=schemas.SelectionParameters,
+                answer=schemas.SelectionExplained,
+            ),
+            Operation(
+                "GET", f"{stream}/accuracy", self.get_accuracy, "Accuracy over the stream's life",
+                **one, answer=schemas.Accuracy,
+            ),
+            Operation(
+                "GET", models, self.list_models, "Models that are kept", **one,
+                answer=schemas.Models,
+            ),
+            Operation(
+                "GET", f"{models}/{{version}}/file", self.get_model_file, "A model's file",
+                parameters=schemas.ModelFileParameters, media_types=[_BYTES], problems=[406],
+            ),
+            Operation(
+                "POST", f"{models}/{{version}}/promote", self.promote, "Use a model", "admin",
+                parameters=schemas.ModelParameters, **once, answer=schemas.ModelInUse,
+            ),
+            Operation(
+                "POST", f"{models}/rollback", self.roll_back, "Use the next older model", "admin",
+                **one, **once, answer=schemas.ModelInUse, problems=[409],
+            ),
+            Operation(
+                "POST", f"{stream}/adapt", self.adapt, "Train now", "admin", **one, **once,
+                answer=schemas.Adapting, status=202, problems=[409],
+            ),
+            Operation(
+                "GET", "/healthz", self.health, "Whether the process answers", None,
+                answer=schemas.Health,
+            ),
+            Operation(
+                "GET", "/readyz", self.readiness, "Whether streams are open and learn", None,
+                answer=schemas.Health,
+            ),
+            Operation(
+                "GET", "/metrics", self.get_metrics, "Metrics for Prometheus",
+                media_types=["text/plain"],
+            ),
+        ]  # fmt: skip
+
+    # Rows.
+
+    async def predict(self, request: Request, at: schemas.StreamParameters) -> Response:
+        """Answer from what the stream knows now; rows wait for their labels if kept."""
+        worker, media_type = self._registry[at.name], _media_type(request, JSON, ARROW)
+        as_arrow = wants_arrow(request.headers.get("accept", ""))
+        body, view = await request.body(), worker.view
+
+        def compute() -> tuple[Any, NDArray[np.float32]]:
+            max_rows, schema = self._registry.settings.max_rows, worker.about.schema
+            rows = read_predict(body, media_type, max_rows, schema)
+            view.expect(rows.frame, schema)
+            expect_answer_size(len(rows.frame), len(view.answers.classes))
+            return rows, view.answers.predict(rows.frame)
+
+        rows, probabilities = await self._on_thread(compute, len(body) > _LARGE)
+        ids = None
+        if rows.keep:
+            packed = pack_rows(rows.frame, body, media_type)
+            ids = await worker.keeper.keep(*packed, len(rows.frame))
+
+        def encode() -> Response:
+            answer = payloads.predictions(ids, view.answers.classes, probabilities, view.model)
+            return _arrow_response(answer) if as_arrow else json_response(answer)
+
+        return await self._on_thread(encode, probabilities.size > _MANY)
+
+    async def learn(self, request: Request, at: schemas.StreamParameters) -> Response:
+        """Learn, and answer when everything is durable."""
+        worker, media_type = self._registry[at.name], _media_type(request, JSON, ARROW)
+        body = await request.body()
+        key, digest = await _read_key(request)
+
+        def read() -> Any:
+            max_rows, schema = self._registry.settings.max_rows, worker.about.schema
+            return read_labels(body, media_type, max_rows, schema)
+
+        labels = await self._on_thread(read, len(body) > _LARGE)
+        answer, replayed = await worker.learn(labels, key, digest, len(body))
+        return json_response(answer, replayed=replayed)
+
+    # Streams.
+
+    async def me(self, request: Request, _: Any) -> Response:
+        """Name and scopes of the token."""
+        caller: Caller = request.state.caller
+        return json_response(schemas.Me(caller.name, list(caller.scopes)))  # type: ignore[arg-type]
+
+    async def list_streams(self, _request: Request, _: Any) -> Response:
+        """All streams as they are now."""
+        streams = [worker.status() for worker in self._registry]
+        return json_response(schemas.Streams(streams, sorted(self._registry.damaged)))
+
+    async def create_stream(self, request: Request, _: Any) -> Response:
+        """Create a stream; the same key again returns the one that was created."""
+        _media_type(request, JSON)
+        new = decode_strictly(await request.body(), schemas.NewStream)
+        key, digest = await _read_key(request)
+        replayed = False
+        try:
+            worker = await self._registry.create(new, key, digest)
+        except Problem as problem:
+            if problem.kind != "stream-exists" or key is None:
+                raise
+            worker = self._registry[new.name]
+            if worker.ingestion.keys.find(key, digest) is None:
+                raise
+            replayed = True
+        headers = {"Location": f"/v1/streams/{new.name}"}
+        return json_response(worker.status(), 201, headers, replayed=replayed)
+
+    async def get_stream(self, _: Request, at: schemas.StreamParameters) -> Response:
+        """A stream as it is now."""
+        return json_response(self._registry[at.name].status())
+
+    async def delete_stream(self, _: Request, at: schemas.StreamParameters) -> Response:
+        """Delete a stream, its rows and its models, for good."""
+        await self._registry.delete(at.name)
+        return Response(status_code=204)
+
+    # The past of a stream.
+
+    async def list_events(self, _: Request, at: schemas.EventsParameters) -> Response:
+        """A page of events, oldest first."""
+        return json_response(payloads.events(self._registry[at.name], at.after, at.limit))
+
+    async def live_events(self, request: Request, at: schemas.LiveParameters) -> Response:
+        """Events after a number, then those to come; `Last-Event-ID` resumes."""
+        caller, worker, after = request.state.caller, self._registry[at.name], at.after
+        last = request.headers.get("last-event-id", "")
+        if last.isascii() and last.isdigit() and len(last) <= _MAX_DIGITS:
+            after = max(after, int(last))
+        return StreamingResponse(
+            payloads.live(worker, after, lambda: not worker.closed and self._goes_on(caller)),
+            media_type=_EVENT_STREAM,
+        )
+
+    async def list_segments(self, _: Request, at: schemas.StreamParameters) -> Response:
+        """Past segments, and how much recent trainings used them."""
+        return await self._read(at.name, payloads.segments)
+
+    async def list_selections(self, _: Request, at: schemas.StreamParameters) -> Response:
+        """The rows of the quilt."""
+        return await self._read(at.name, payloads.selections)
+
+    async def get_selection(self, _: Request, at: schemas.SelectionParameters) -> Response:
+        """One row of the quilt, in words."""
+        return await self._read(at.name, lambda worker: payloads.selection(worker, at.number))
+
+    async def get_accuracy(self, _: Request, at: schemas.StreamParameters) -> Response:
+        """The curve that the page draws."""
+        return json_response(payloads.accuracy(self._registry[at.name]))
+
+    # Models.
+
+    async def list_models(self, _: Request, at: schemas.StreamParameters) -> Response:
+        """Models that can be promoted."""
+        return await self._read(at.name, payloads.models)
+
+    async def get_model_file(self, _: Request, at: schemas.ModelFileParameters) -> Response:
+        """A model as `QuiltClassifier.load` or an ONNX runtime reads it."""
+        worker = self._registry[at.name]
+        content = await self._on_thread(
+            lambda: payloads.model_bytes(worker, at.version, at.format), True
+        )
+        file = f"{at.name}-{at.version}.{at.format}"
+        headers = {"Content-Disposition": f'attachment; filename="{file}"'}
+        return Response(content, headers=headers, media_type=_BYTES)
+
+    async def promote(self, request: Request, at: schemas.ModelParameters) -> Response:
+        """Use a model until a training brings a better one."""
+        return await _promote(self._registry[at.name], request, lambda: at.version)
+
+    async def roll_back(self, request: Request, at: schemas.StreamParameters) -> Response:
+        """Use the next older model that is kept."""
+        worker = self._registry[at.name]
+        return await _promote(worker, request, lambda: payloads.version_before(worker))
+
+    async def adapt(self, request: Request, at: schemas.StreamParameters) -> Response:
+        """Train for the current segment now."""
+        worker = self._registry[at.name]
+
+        def start() -> dict[str, Any]:
+            try:
+                worker.adapt()
+            except InputError as error:
+                raise Problem(
+                    "nothing-to-adapt-to",
+                    "training needs rows in the current segment, of two classes",
+                ) from error
+            return {"training": True}
+
+        return await _once(worker, request, start, status=202)
+
+    # The service itself.
+
+    async def health(self, _request: Request, _: Any) -> Response:
+        """Whether the process answers."""
+        return json_response(schemas.Health("ok"))
+
+    async def readiness(self, _request: Request, _: Any) -> Response:
+        """Whether the service takes requests."""
+        if not self._is_ready():
+            raise Problem("stopping", "the service is starting or stopping")
+        return json_response(schemas.Health("ready"))
+
+    async def get_metrics(self, _request: Request, _: Any) -> Response:
+        """Everything that Prometheus collects."""
+        return Response(self._metrics.text(), media_type=_METRICS)
+
+    async def _read(self, name: str, payload: Callable[[StreamWorker], Any]) -> Response:
+        worker = self._registry[name]
+        return json_response(await self._on_thread(lambda: payload(worker), True))
+
+    async def _on_thread(self, run: Callable[[], T], is_long: bool) -> T:
+        """Run what takes long on a thread that nobody learns on, anything else here."""
+        if not is_long:
+            return run()
+        return await asyncio.get_running_loop().run_in_executor(self._registry.readers, run)
+
+
+def json_response(
+    answer: Any,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    *,
+    replayed: bool = False,
+) -> Response:
+    """Encode an answer, and mark it if it is that of an earlier request."""
+    sent = {**(headers or {}), **({"Idempotent-Replayed": "true"} if replayed else {})}
+    return Response(_encode(answer), status, sent, media_type=JSON)
+
+
+def wants_arrow(accept: str) -> bool:
+    """Return whether an Accept header prefers Arrow to JSON.
+
+    >>> wants_arrow("application/vnd.apache.arrow.stream, */*;q=0.1"), wants_arrow("*/*")
+    (True, False)
+    """
+    if not accept:
+        return False
+    wanted = dict(map(_preference, accept.lower().split(",")))
+    other = wanted.get("application/*", wanted.get("*/*", 0.0))
+    as_json, as_arrow = wanted.get(JSON, other), wanted.get(ARROW, other)
+    if not as_json and not as_arrow:
+        raise Problem("answer-unavailable", f"answers are {JSON} or {ARROW}")
+    return as_arrow > as_json or (as_arrow == as_json and ARROW in wanted and JSON not in wanted)
+
+
+def _preference(part: str) -> tuple[str, float]:
+    """Return a type of an Accept header and its quality."""
+    kind, _, parameters = part.partition(";")
+    quality = _QUALITY.search(parameters)
+    return kind.strip(), float(quality[1]) if quality else 1.0
+
+
+def _numpy_to_json(array: Any) -> msgspec.Raw:
+    return msgspec.Raw(orjson.dumps(array, option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+_encode = msgspec.json.Encoder(enc_hook=_numpy_to_json).encode
+
+
+def _arrow_response(answer: schemas.Predictions) -> Response:
+    columns: dict[str, Any] = {} if answer.ids is None else {"id": answer.ids}
+    columns["label"] = answer.labels
+    for code, label in enumerate(answer.classes):
+        columns[f"p_{label}"] = answer.probabilities[:, code]
+    table = pa.table(columns).replace_schema_metadata({"model": str(answer.model or "")})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return Response(sink.getvalue().to_pybytes(), media_type=ARROW)
+
+
+def _media_type(request: Request, *allowed: str) -> str:
+    """Return the type of the body, if it is an allowed one."""
+    headers = request.headers
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in allowed:
+        raise Problem("body-type-unknown", f"send a body of type {' or '.join(allowed)}")
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Problem("body-type-unknown", "send the body without a content encoding")
+    return media_type
+
+
+async def _read_key(request: Request) -> tuple[str | None, str]:
+    """Return the caller's Idempotency-Key, and a digest of what it stands for."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None, ""
+    if not _KEY.fullmatch(key):
+        raise Problem(
+            "parameter-invalid", "an Idempotency-Key has 1 to 128 letters, digits and _.:-"
+        )
+    content = f"{request.method} {request.url.path}\n".encode() + await request.body()
+    return key, short_digest(content)
+
+
+async def _once(
+    worker: StreamWorker,
+    request: Request,
+    decide: Callable[[], dict[str, Any]],
+    carry_out: Callable[[dict[str, Any], State], None] | None = None,
+    *,
+    status: int = 200,
+) -> Response:
+    """Change a stream, once for each key."""
+    key, digest = await _read_key(request)
+    do_once = worker.ingestion.do_once
+    answer, replayed = await worker.turn(lambda: do_once(key, digest, decide, carry_out))
+    return json_response(answer, status, replayed=replayed)
+
+
+async def _promote(worker: StreamWorker, request: Request, choose: Callable[[], int]) -> Response:
+    def decide() -> dict[str, Any]:
+        version = choose()
+        if version not in worker.stream.models:
+            raise Problem("model-unknown", "no model of this version is kept")
+        return {"model": version}
+
+    def carry_out(decision: dict[str, Any], note: State) -> None:
+        worker.stream.roll_back(decision["model"], note=note)
+
+    return await _once(worker, request, decide, carry_out)
