@@ -339,18 +339,20 @@ def _unify(inputs: Sequence[_Rows]) -> tuple[Any, list[str]]:
 def _fit(rows: _Rows, schema: Any) -> Iterator[Any]:
     """Yield the batches of one input, with the columns and types of all."""
     names = name_columns(rows.source.name, rows.schema.names)
+    places = {name: number for number, name in enumerate(names)}
     for batch in rows.batches():
         columns = []
         for name, kind in zip(schema.names, schema.types, strict=True):
+            if name not in places:
+                columns.append(pa.nulls(batch.num_rows, kind))
+                continue
             try:
-                column = batch.column(names.index(name)) if name in names else None
-                fitting = cast(column, kind) if column is not None else pa.nulls(len(batch), kind)
+                columns.append(cast(batch.column(places[name]), kind))
             except pa.ArrowInvalid as error:
                 raise InputError(
                     f"{rows.source.name}: column {name!r} cannot be read as {kind}: "
                     f"{one_line(error)}"
                 ) from error
-            columns.append(fitting)
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -24,7 +24,7 @@ Paper: "Model Training".
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -96,32 +96,20 @@ def evaluations(stream: Stream, protocol: Protocol = "honest") -> Iterator[Evalu
 def encode(
     stream: Stream, n_rows: int, *, n_known: int
 ) -> tuple[NDArray[np.float32], tuple[str, ...]]:
-    """The first `n_rows` rows by what the first `n_known` tell, and the names of the columns."""
-    known = stream.features[:n_known]
-    if stream.categories is None:
+    """Return the first rows, encoded by the first `n_known` alone, and the names of the columns."""
+    if stream.frame is None:
+        known = stream.features[:n_known]
         return _scale(stream.features[:n_rows], known), stream.feature_names
-    used = np.flatnonzero(~np.isnan(known).all(axis=0)).tolist()
+    seen = stream.frame.take(slice(n_known))
+    used = {name: stream.frame.column(name) for name in seen.columns if seen.kind(name) != "nothing"}
     if not used:
         raise InputError(
             f"no column of {stream.name} has a value in its first {n_known} rows, which are all "
             "that is known at that point; drop these rows or fill some in"
         )
-    encoder = Encoder.fit(_table(stream, used, n_known))
-    return encoder.transform(_table(stream, used, n_rows)), encoder.feature_names_out
-
-
-def _table(stream: Stream, used: Sequence[int], n_rows: int) -> Frame:
-    """Some columns of the first rows, with text as text again."""
-    columns, names = dict[str, NDArray[np.float64 | np.object_]](), stream.feature_names
-    for j in used:
-        values, texts = stream.features[:n_rows, j], (stream.categories or {}).get(names[j])
-        if texts is None:
-            columns[names[j]] = values
-            continue
-        lookup = np.array([*texts, None], dtype=object)
-        missing = np.isnan(values)
-        columns[names[j]] = lookup[np.where(missing, len(texts), values).astype(np.intp)]
-    return Frame.of_arrays(columns)
+    frame = Frame.of_arrays(used)
+    encoder = Encoder.fit(frame.take(slice(n_known)))
+    return encoder.encode(frame.take(slice(n_rows))), encoder.feature_names_out
 
 
 def _scale(rows: NDArray[np.float64], seen: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -12,22 +12,23 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import parquet as pq
 
+from driftquilt.data.column_types import cast, is_number
+from driftquilt.data.files import open_data
 from driftquilt.errors import InputError
+from driftquilt.files import atomic_write
 from driftquilt.paper.datasets.fetch import fetch
 from driftquilt.paper.datasets.stream import Stream
-from driftquilt.paper.datasets.tables import (
-    read_numbers,
-    read_table,
-    require_columns,
-    write_parquet,
-)
+from driftquilt.text import suggest
 
 __all__ = ["REAL", "SOURCE", "RealStream", "cache_folder", "find_file", "load_real", "read_file"]
 
@@ -205,18 +206,29 @@ def cache_folder() -> Path:
 def read_file(real: RealStream, path: Path) -> Stream:
     """The stream in a Parquet file; InputError if the file is damaged or holds other rows."""
     try:
-        table = read_table(path)
-        require_columns(path, table, [*real.feature_names, "label", "segment"])
-        features = read_numbers(path, table, real.feature_names)
-        codes = _as_codes(read_numbers(path, table, ["label", "segment"]))
+        with open_data([path]) as data:
+            features = _read_numbers(data.table, real.feature_names)
+            codes = _as_codes(_read_numbers(data.table, ("label", "segment")))
         stream = replace(real.stream(features, codes[:, 0]), segments=codes[:, 1])
         stream.verify()
     except InputError as error:
         raise InputError(
             f"{path} is not the {real.name} stream of the paper: {error}; delete it, and the "
-            "next load fetches it anew, or put the right file in its place"
+            "next load fetches it again, or put the right file in its place"
         ) from error
     return stream
+
+
+def _read_numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
+    """Return some columns as a matrix, NaN where missing."""
+    matrix = np.empty((table.num_rows, len(names)))
+    for j, name in enumerate(names):
+        if name not in table.column_names:
+            raise InputError(f"no column {name!r}; {suggest(name, table.column_names)}")
+        if not is_number(table[name].type):
+            raise InputError(f"column {name!r} is {table[name].type}, not numbers")
+        matrix[:, j] = cast(table[name], pa.float64()).to_numpy()
+    return matrix
 
 
 def _data_folder() -> Path | None:
@@ -235,7 +247,9 @@ def _fetch_stream(real: RealStream, source: str) -> Stream:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = _fetch_rows(real, f"{source}/{real.folder}")
         columns = dict(zip(real.feature_names, stream.features.T, strict=True))
-        write_parquet(path, columns | {"label": stream.labels, "segment": stream.segments})
+        table = pa.table(columns | {"label": stream.labels, "segment": stream.segments})
+        with atomic_write(path) as file:
+            pq.write_table(table, file, compression="zstd")
     except OSError as error:
         raise InputError(
             f"{real.name} cannot be kept in {path.parent}: {error}; name a folder that can be "

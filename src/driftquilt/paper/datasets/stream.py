@@ -1,6 +1,6 @@
 """A labelled stream in segments: the record every data set comes as.
 
-    features  (n, d)  float64, unscaled; a column of text as codes of its categories
+    features  (n, d)  float64, unscaled
     labels    (n,)    class codes, int64
     segments  (n,)    segment numbers from 0, rising, int64
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.data.frame import Frame
 from driftquilt.errors import InputError
 
 __all__ = ["Stream", "check_count", "restore_order", "shuffle_inside"]
@@ -38,8 +38,8 @@ class Stream:
     record, as for a part of a stream. Names that are not given are made up: x0, x1, … for
     features, the numbers for classes and segments.
 
-    `categories` says which features are text, and what their codes stand for; a value of any
-    feature may then be missing, as NaN. None means numbers only, with no gaps, as in the paper.
+    `frame` has all features of a file of your own, text and gaps included; `features` are then
+    its numbers alone. None means complete numbers, as in the paper.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Stream:
     segment_names: tuple[str, ...] = field(default=(), repr=False)
     drift_points: tuple[int, ...] | None = field(default=None, repr=False)
     sha256: str | None = field(default=None, repr=False)
-    categories: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
+    frame: Frame | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         made_up = {
@@ -72,13 +72,14 @@ class Stream:
     def checksum(self) -> str:
         """SHA-256 of the features row by row, the labels and the segments, 8 bytes a value.
 
-        Where features are text, what their codes stand for comes after that, as JSON.
+        Columns of text come after that, as JSON.
         """
         digest = hashlib.sha256(np.ascontiguousarray(self.features, dtype="<f8").tobytes())
         for codes in (self.labels, self.segments):
             digest.update(np.ascontiguousarray(codes, dtype="<i8").tobytes())
-        if self.categories:
-            digest.update(json.dumps(self.categories).encode())
+        if self.frame is not None:
+            texts = {name: list(values) for name, values in self.frame.texts.items()}
+            digest.update(json.dumps([self.feature_names, texts]).encode())
         return digest.hexdigest()
 
     def verify(self) -> bool:
@@ -109,6 +110,7 @@ class Stream:
             segments=self.segments[:n_rows],
             segment_names=self.segment_names[:n_segments],
             drift_points=None if points is None else tuple(p for p in points if p < n_rows),
+            frame=None if self.frame is None else self.frame.take(slice(n_rows)),
             sha256=None,
         )
 
