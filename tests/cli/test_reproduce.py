@@ -69,7 +69,7 @@ def test_the_case_study_alone_is_two_pictures(drive: Drive) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--datasets", "usenet3"], "there is no data set 'usenet3'; did you mean"),
+        (["--datasets", "usenet3"], "there is no data set 'usenet3'"),
         (["--datasets", "gone.csv"], "there is no file gone.csv"),
         (
             ["--datasets", "sine:2", "--methods", "quit"],

@@ -35,13 +35,13 @@ def seen(evaluation: Evaluation) -> NDArray[np.float32]:
 
 def test_rows_are_encoded_as_the_classifier_encodes_them(path: Path) -> None:
     frame = pd.read_csv(path, parse_dates=["since"])
-    frame["since"] = (frame["since"] - pd.Timestamp(0)) / pd.Timedelta(days=1)
     columns = frame[["price", "visits", "channel", "member", "since", "app version"]]
     oracle = Encoder.fit(read_frame(columns))
     X, names = encode(read(path), len(frame), n_known=len(frame))
     assert names == oracle.feature_names_out
-    assert {"channel=app", "channel=missing", "visits=missing", "since"} < set(names)
-    np.testing.assert_array_equal(X, oracle.transform(read_frame(columns)))
+    assert {"channel=app", "channel=missing", "visits=missing"} < set(names)
+    assert "since (day of year, sin)" in names
+    np.testing.assert_array_equal(X, oracle.encode(read_frame(columns)))
 
 
 def test_under_honest_a_later_category_is_unknown_until_a_row_with_it_is_seen(path: Path) -> None:

@@ -33,7 +33,7 @@ def reproduce(
         typer.Argument(help="A table or figure of the paper, or all of them."),
     ] = "all",
     datasets: Annotated[
-        str | None, typer.Option(help="Streams, by comma; also paths of CSV or Parquet files.")
+        str | None, typer.Option(help="Streams, by comma; also paths of data files.")
     ] = None,
     label: Annotated[str, typer.Option(help="Column of your file with the class.")] = "label",
     segment: Annotated[

@@ -169,7 +169,7 @@ def make_plan(
     """The cells that the experiments need; `datasets` and `methods` narrow them down.
 
     A data set is one of the nine names, a name with a number of segments ("random_rbf:20"), or
-    the path of a CSV or Parquet file with the columns `label` and `segment`.
+    the path of a data file with the columns `label` and `segment`.
     """
     experiments, extra = list(experiments), extra or {}
     _check_names("experiment", experiments, EXPERIMENTS)
@@ -235,7 +235,7 @@ def _check_columns(label: str, segment: str, datasets: Iterable[str]) -> None:
     if (label, segment) != ("label", "segment") and not any(map(is_file, datasets)):
         raise InputError(
             f"label {label!r} and segment {segment!r} name columns of a file, but none of the "
-            "data sets is one; add the path of a CSV or Parquet file"
+            "data sets is one; add the path of a data file"
         )
 
 

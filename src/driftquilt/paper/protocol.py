@@ -101,7 +101,9 @@ def encode(
         known = stream.features[:n_known]
         return _scale(stream.features[:n_rows], known), stream.feature_names
     seen = stream.frame.take(slice(n_known))
-    used = {name: stream.frame.column(name) for name in seen.columns if seen.kind(name) != "nothing"}
+    used = {
+        name: stream.frame.column(name) for name in seen.columns if seen.kind(name) != "nothing"
+    }
     if not used:
         raise InputError(
             f"no column of {stream.name} has a value in its first {n_known} rows, which are all "

@@ -193,13 +193,13 @@ def broken(toy: Toy) -> str:
 def test_a_cut_file_is_refused(cache: Path, toy: Toy, keep: int) -> None:
     path = write_toy(cache, toy)
     path.write_bytes(path.read_bytes()[:keep])
-    assert "cannot be read as a table" in broken(toy)
+    assert ("is empty" if keep == 0 else "cannot be read") in broken(toy)
 
 
 def test_a_missing_column_is_named(cache: Path, toy: Toy) -> None:
     path = write_toy(cache, toy)
     pq.write_table(pq.read_table(path).drop_columns(["b"]), path)
-    assert "lacks the column 'b'" in broken(toy)
+    assert "no column 'b'" in broken(toy)
 
 
 def test_a_changed_value_is_refused(cache: Path, toy: Toy) -> None:

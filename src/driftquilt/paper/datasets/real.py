@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet as pq
 
@@ -220,13 +221,16 @@ def read_file(real: RealStream, path: Path) -> Stream:
 
 
 def _read_numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
-    """Return some columns as a matrix, NaN where missing."""
+    """Return some columns as a matrix of numbers without gaps."""
     matrix = np.empty((table.num_rows, len(names)))
     for j, name in enumerate(names):
         if name not in table.column_names:
             raise InputError(f"no column {name!r}; {suggest(name, table.column_names)}")
         if not is_number(table[name].type):
             raise InputError(f"column {name!r} is {table[name].type}, not numbers")
+        if table[name].null_count:
+            row = pc.index(table[name].is_null(), True).as_py()
+            raise InputError(f"column {name!r} is missing in row {row} (rows count from 0)")
         matrix[:, j] = cast(table[name], pa.float64()).to_numpy()
     return matrix
 
