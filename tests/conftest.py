@@ -1,9 +1,16 @@
-"""What holds for every test: seeds are set, hypothesis repeats itself, Ctrl-C is heard."""
+"""What holds for every test: seeds, one thread for numpy and torch, repeatable hypothesis, Ctrl-C.
+
+Numbers here are small. Two threads that share a busy machine take up to ten times as long for them
+as one, because each spins while it waits for the other.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 import signal
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before numpy and torch are imported
 
 import numpy as np
 import pytest

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -47,15 +46,6 @@ FACTORIES: dict[type, Callable[[], Any]] = {
     TorchLearner: lambda: TorchLearner(net, batch_size=32),
     Shared: lambda: Shared((0.1, 0.4, 0.8, 1.6)),
 }
-
-
-@pytest.fixture(autouse=True)
-def _one_torch_thread() -> Iterator[None]:
-    """On a busy machine, two threads on nets this small take ten times as long as one."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 def exported(package: ModuleType) -> Iterator[type]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -18,14 +16,6 @@ from driftquilt.core.segment import Segment
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.learners.torch_module import TorchLearner
-
-
-@pytest.fixture(autouse=True)
-def _one_torch_thread() -> Iterator[None]:
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 def plain(n_features: int, n_classes: int) -> nn.Module:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
@@ -57,15 +57,6 @@ TABLES: dict[str, Callable[[Mapping[str, list[Any]]], Any]] = {
     ),
     "dict": dict,
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _one_torch_thread() -> Iterator[None]:
-    """On a busy machine, two threads on nets this small take ten times as long as one."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
 
 
 def quilt(**settings: Any) -> QuiltClassifier:

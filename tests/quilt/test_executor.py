@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.quilt.executor import Executor, Processes, Threads, find_executor, one_blas_thread
@@ -154,24 +154,23 @@ def test_engines_have_names() -> None:
     assert find_executor(EXECUTORS[1], 9) is EXECUTORS[1]
 
 
-def test_blocks_of_threads_may_overlap() -> None:
-    def n_threads() -> set[int]:
-        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
-
-    before, first, second = n_threads(), one_blas_thread(), one_blas_thread()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert n_threads() == {1}
-    second.__exit__(None, None, None)
-    assert n_threads() == before
+def n_blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
-def test_blas_has_one_thread_inside_the_block_and_as_many_as_before_after_it() -> None:
-    def n_threads() -> list[int]:
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+def test_blas_has_one_thread_inside_a_block_and_as_many_as_before_after_it() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread():
+            assert n_blas_threads() == {1}
+        assert n_blas_threads() == {2}
 
-    before = n_threads()
-    with one_blas_thread():
-        assert n_threads() == [1] * len(before)
-    assert n_threads() == before
+
+def test_blocks_of_one_thread_may_overlap() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert n_blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert n_blas_threads() == {2}
