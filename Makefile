@@ -8,11 +8,16 @@ MLFLOW_VENV := .venv-mlflow
 AUDIT_VENV := .venv-audit
 MLFLOW_STAMP := $(MLFLOW_VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+CHECK := $(addprefix tests/,core search learners quilt data cli/test_select.py test_contracts.py test_public_api.py)
 
-.PHONY: demo test test-all test-mlflow lint format bench docs audit clean
+.PHONY: demo check test test-all test-mlflow lint format bench docs audit clean
 
 demo: $(STAMP)
 	@$(BIN)/driftquilt demo
+
+# The inner loop: under 90 seconds on two cores.
+check: lint
+	@$(PYTEST) -q -m "not slow and not costly" $(CHECK)
 
 test: lint
 	@$(PYTEST) -q -m "not slow"

@@ -84,6 +84,7 @@ def test_a_csv_of_300_megabytes_is_read_in_less_memory_than_it_is_long(tmp_path:
     assert opened < 300 << 20, opened
 
 
+@pytest.mark.costly
 def test_passes_over_a_mapped_file_keep_a_bounded_part_resident(tmp_path: Path) -> None:
     rng, months, n_rows = np.random.default_rng(0), 6, 80_000
     path, most = tmp_path / "rows.arrow", 4 << 20

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from driftquilt.learners import mlp_kernels
 
 FIRST_USE = """
@@ -19,6 +21,7 @@ assert MLP().start(X, n_classes=2, seed=0).predict_proba(X).shape == (3, 2)
 """
 PREDICT = """
 import numpy as np, kernels
+import pytest
 X, theta = np.ones((1, 1), np.float32), np.zeros(6, np.float32)
 hidden, probabilities = np.empty((1, 1), np.float32), np.empty((1, 2), np.float32)
 kernels.embed(X, theta, hidden, probabilities)
@@ -35,6 +38,7 @@ def run(code: str, cache: Path, folder: Path | None = None) -> subprocess.Comple
     )  # fmt: skip
 
 
+@pytest.mark.costly
 def test_compiling_is_announced_once_and_never_again(tmp_path: Path) -> None:
     first, second = run(FIRST_USE, tmp_path), run(FIRST_USE, tmp_path)
     assert first.stderr.count("\n") == 1
@@ -42,6 +46,7 @@ def test_compiling_is_announced_once_and_never_again(tmp_path: Path) -> None:
     assert (first.stdout, second.stdout, second.stderr) == ("", "", "")
 
 
+@pytest.mark.costly
 def test_a_changed_kernel_is_compiled_again_wherever_it_is_called(tmp_path: Path) -> None:
     # Only `embed` is compiled at import, so that this takes seconds.
     lazy = re.sub(
