@@ -21,7 +21,6 @@ assert MLP().start(X, n_classes=2, seed=0).predict_proba(X).shape == (3, 2)
 """
 PREDICT = """
 import numpy as np, kernels
-import pytest
 X, theta = np.ones((1, 1), np.float32), np.zeros(6, np.float32)
 hidden, probabilities = np.empty((1, 1), np.float32), np.empty((1, 2), np.float32)
 kernels.embed(X, theta, hidden, probabilities)
