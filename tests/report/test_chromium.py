@@ -16,14 +16,7 @@ from pypdf import PdfReader
 
 from driftquilt.report.html import write_report
 from driftquilt.report.page import Page
-from tests.chromium import chromium
 from tests.report.pages import HOSTILE, drifts, full_page, hostile_page, large_page, renamed
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @dataclass

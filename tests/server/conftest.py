@@ -1,4 +1,4 @@
-"""A service that bad requests are sent to."""
+"""A service that bad requests are sent to, and a browser to open its page in."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.chromium import browser
 from tests.server.attacked import Attacked
 from tests.server.running import Running
+
+__all__ = ["attacked", "browser"]
 
 
 @pytest.fixture

@@ -10,19 +10,12 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from driftquilt.client.synchronous import Client
-from tests.chromium import chromium
 from tests.server.running import HOSTILE, Running, feed, feed_until_chosen
 
 SETTINGS = {"settings": {"n_wait": 50}, "detector": "adwin", "random_state": 0}
 _WAIT = 60_000  # milliseconds, for a drift and its training
 _PATIENCE = 20_000  # for anything else, on a machine that is busy
 expect.set_options(timeout=_PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @dataclass

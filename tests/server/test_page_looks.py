@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.chromium import chromium
 from tests.server.running import HOSTILE
 from tests.server.test_page import visit
 from tests.server.test_page_told import Told, event, models, status, watch
@@ -62,12 +61,6 @@ def crowd(told: Told, n_selections: int = _N_SELECTIONS) -> None:
         columns={}, model=None, models=[], n_segments=0, n_drifts=0, last_drift=None,
     )  # fmt: skip
     told.answers["/v1/streams/empty/models"] = models(in_use=None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, expect
 from driftquilt.server import schemas
 from driftquilt.server.page import HEADERS, load_page
 from driftquilt.server.problems import MEDIA_TYPE, Problem
-from tests.chromium import chromium
 from tests.processes import wait_for
 from tests.server.test_page import Visit, visit
 
@@ -159,12 +158,6 @@ def _send(request: BaseHTTPRequestHandler, code: int, body: bytes, kind: str) ->
         request.send_header(name, str(value))
     request.end_headers()
     request.wfile.write(body)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture
