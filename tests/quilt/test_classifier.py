@@ -348,7 +348,7 @@ def test_every_candidate_is_tried_once_per_fold_and_one_wins(
 
 def method_of(clf: QuiltClassifier) -> Quilt:
     """What a classifier's settings say, but for what follows from its rows."""
-    quilt = clf._quilt(clf._make_learner(), (), 2)
+    quilt = clf._quilt(clf.make_learner(), (), 2)
     return replace(quilt, seed=0, n_classes=None, executor=Threads(1))
 
 

@@ -32,7 +32,7 @@ def answer(**settings: Any) -> bytes:
 
 
 def method_of(clf: QuiltClassifier) -> Quilt:
-    return clf._quilt(clf._make_learner(), (), 2)
+    return clf._quilt(clf.make_learner(), (), 2)
 
 
 @pytest.mark.parametrize("search", ["shared", "bayes"])
@@ -43,10 +43,10 @@ def test_the_number_of_cores_changes_no_byte(search: str) -> None:
 
 def test_no_number_of_cores_means_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert method_of(QuiltClassifier()).executor.n_workers == 7
-    assert method_of(QuiltClassifier(n_jobs=3)).executor.n_workers == 3
+    assert QuiltClassifier().choose_executor(0).n_workers == 7
+    assert QuiltClassifier(n_jobs=3).choose_executor(0).n_workers == 3
     monkeypatch.setattr(os, "cpu_count", lambda: None)  # Python may not know
-    assert method_of(QuiltClassifier()).executor.n_workers == 1
+    assert QuiltClassifier().choose_executor(0).n_workers == 1
 
 
 def test_settings_make_up_the_sampling() -> None:
@@ -56,7 +56,7 @@ def test_settings_make_up_the_sampling() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-def test_each_part_of_the_pace_makes_a_difference(name: str) -> None:
+def test_each_part_of_the_sampling_makes_a_difference(name: str) -> None:
     full: dict[str, Any] = {
         "score_rows": None, "score_every": 1, "epoch_rows": None, "averaging": 0,
         "disparity_max": 0.4, "n_folds": 4,
