@@ -13,16 +13,15 @@ from typing import Any
 
 import msgspec
 import pytest
-import typer
 
-from driftquilt.cli.app import app
+from driftquilt.cli import app
 from driftquilt.client.operations import OPERATIONS
 from driftquilt.server.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "deploy" / "driftquilt.service"
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = {name: app.load_command(name) for name in app.COMMANDS}
 
 
 def unit() -> dict[str, list[str]]:

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import typer
 
 import driftquilt
-from driftquilt.cli.app import app
+from driftquilt.cli import app
 from driftquilt.detectors.named import DETECTORS
 from driftquilt.stream import events
 from driftquilt.stream.settings import StreamSettings
@@ -31,7 +30,7 @@ from tests.test_readme import ROOT, blocks, run
 DOCS = ROOT / "docs"
 RUN = ["tutorial.md", "streams.md", "how-it-decides.md", "cli.md", "scale.md"]
 PAGES = sorted(DOCS.glob("*.md"))
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS = {name: app.load_command(name) for name in app.COMMANDS}
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+|(?=%))(?![\d.])")
 

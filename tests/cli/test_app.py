@@ -13,15 +13,18 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import driftquilt
+from driftquilt.cli.app import COMMANDS, load_command
 from tests.cli.conftest import Drive
+from tests.processes import PATIENCE, wait_for
 from tests.small_streams import write_sine
 
 DOCS = Path(__file__).parents[2] / "docs"
+MAIN = "from driftquilt.cli.app import main; main()"
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Driftquilt in a process of its own, with plain output."""
-    command = [sys.executable, "-c", "from driftquilt.cli.app import main; main()", *arguments]
+    command = [sys.executable, "-c", MAIN, *arguments]
     env = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
 
@@ -83,9 +86,7 @@ def test_a_folder_that_cannot_be_made_is_one_line_and_no_traceback(tmp_path: Pat
     assert len(outcome.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["select", "run", "predict", "export", "report", "demo",
-                                     "datasets", "reproduce", "serve",
-                                     "token"])  # fmt: skip
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_an_example_and_speaks_json(command: str, tmp_path: Path) -> None:
     text = run(command, "--help", cwd=tmp_path).stdout
     assert f"Example: driftquilt {command}" in " ".join(text.split())
@@ -94,10 +95,27 @@ def test_every_command_has_an_example_and_speaks_json(command: str, tmp_path: Pa
 
 def test_every_command_has_a_schema_and_every_schema_a_command(tmp_path: Path) -> None:
     listed = run("--help", cwd=tmp_path).stdout
-    schemas = Path(__file__).parents[2] / "docs" / "schemas"
-    names = {path.stem for path in schemas.glob("*.json")}
+    names = {path.stem for path in (DOCS / "schemas").glob("*.json")}
     commands = set(re.findall(r"^│ ([a-z]+) ", listed.partition("Commands")[2], re.MULTILINE))
-    assert names == commands
+    assert names == commands == {*COMMANDS}
+
+
+def test_help_and_version_load_no_command_and_select_no_service(tmp_path: Path) -> None:
+    code = (
+        "import sys; from driftquilt.cli.app import app; app(standalone_mode=False); "
+        "print(*sys.modules)"
+    )
+
+    def modules(*arguments: str) -> set[str]:
+        command = [sys.executable, "-c", code, *arguments]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return {name for name in ended.stdout.split() if name.startswith("driftquilt.")}
+
+    assert modules("--help") == modules("--version") <= {
+        "driftquilt.cli", "driftquilt.cli.app", "driftquilt.errors", "driftquilt.files",
+    }  # fmt: skip
+    packages = {name.split(".")[1] for name in modules("select", "--help")}
+    assert not packages & {"server", "stream", "store", "brokers", "client"}
 
 
 def test_datasets_and_demo_speak_json(drive: Drive) -> None:
@@ -110,7 +128,7 @@ def test_datasets_and_demo_speak_json(drive: Drive) -> None:
 
 def test_a_reader_who_goes_away_is_no_traceback(tmp_path: Path) -> None:
     write_sine(tmp_path / "sine.csv", 3, 2000)
-    driven = f"{sys.executable} -c 'from driftquilt.cli.app import main; main()'"
+    driven = f"{sys.executable} -c '{MAIN}'"
     train = f"{driven} select sine.csv --label label --segment-by segment --out out --json"
     script = f"{train} > /dev/null && {driven} predict out/model.safetensors sine.csv | head -1"
     ended = subprocess.run(
@@ -125,11 +143,10 @@ def test_a_reader_who_goes_away_is_no_traceback(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     write_sine(tmp_path / "sine.csv", 3, 5000)
-    code = "from driftquilt.cli.app import main; main()"
     asked = ["select", "sine.csv", "--label", "label", "--segment-by", "segment"]
     env = {**os.environ, "FORCE_COLOR": "1"}
     with subprocess.Popen(
-        [sys.executable, "-c", code, *asked], cwd=tmp_path, stderr=subprocess.PIPE, env=env
+        [sys.executable, "-c", MAIN, *asked], cwd=tmp_path, stderr=subprocess.PIPE, env=env
     ) as child:
         assert child.stderr is not None
         told = b""
@@ -156,35 +173,39 @@ def test_what_is_stopped_while_it_writes_leaves_no_folder(
     assert not Path("select-out").exists()
 
 
-#: Sends Ctrl-C to itself once a command has begun its work, which is when kernels are loaded.
-INTERRUPTED = """
-import os, signal, sys, threading, time
-from driftquilt.cli.app import main
-
-def interrupt():
-    while "numba" not in sys.modules:
-        time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGINT)
-
-assert "numba" not in sys.modules
-threading.Thread(target=interrupt, daemon=True).start()
-main()
-"""
+def test_ctrl_c_is_reported_in_one_line(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "demo"], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:  # fmt: skip
+        wait_for((tmp_path / "demo-out").exists)  # the command runs
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 130
+    assert errors.splitlines()[-1] == b"driftquilt: stopped"  # kernels may be compiled before
 
 
-def test_a_demo_that_is_stopped_says_so_in_one_line(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, "demo"], cwd=tmp_path, capture_output=True, check=False
-    )
-    assert ended.returncode == 130
-    assert ended.stderr == b"driftquilt: stopped\n"
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_while_a_command_is_loaded_is_reported_too(
+    command: str, drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("driftquilt.cli.app.load_command", stop)
+    outcome = drive(command)
+    assert (outcome.code, outcome.stderr) == (130, "driftquilt: stopped\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_list_of_commands_says_what_each_docstring_begins_with(command: str) -> None:
+    assert load_command(command).help.partition("\n\n")[0] == COMMANDS[command]
 
 
 def test_a_full_disk_under_standard_output_is_one_line(tmp_path: Path) -> None:
-    code = "from driftquilt.cli.app import main; main()"
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [sys.executable, "-c", code, "datasets", "--json"], cwd=tmp_path, stdout=full,
+            [sys.executable, "-c", MAIN, "datasets", "--json"], cwd=tmp_path, stdout=full,
             stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert ended.returncode == 1

@@ -47,7 +47,7 @@ def test_the_screen_says_what_goes_in_and_what_comes_out(drive: Drive, model: st
     ("to", "why"),
     [
         ("model.pt", "its name must end in .onnx"),
-        ("nowhere/model.onnx", "there is no folder nowhere"),
+        ("nowhere/model.onnx", "nowhere/model.onnx: No such file or folder"),
         ("folder.onnx", "is a folder"),
     ],
 )

@@ -64,7 +64,7 @@ def test_labels_are_compared_as_they_read_and_those_missing_or_strange_are_told(
     pq.write_table(table.set_column(place, "label", gaps), "a.parquet")
     outcome = drive("predict", model, "a.parquet", "--label", "label", "--out", "b.parquet")
     assert f" of {len(labels) - 2} right; 2 rows without 'label'" in outcome.stderr
-    assert "Note: 1 row with a 'label' that the model never gives" in outcome.stderr
+    assert "Note: 1 row with a 'label' that the model does not know" in outcome.stderr
 
 
 def test_columns_of_the_data_are_carried_along_after_the_number_of_the_row(
@@ -102,7 +102,7 @@ def test_what_cannot_be_kept_is_refused_in_one_line(drive: Drive, model: str) ->
     said = {
         "segmnet": "no column 'segmnet'; did you mean 'segment'?",
         "prediction": "no column 'prediction'; there are",
-        "row": "column 'row' cannot be kept: the answers have a column of that name",
+        "row": "column 'row' cannot be kept: the output has a column of that name",
         "tags": "column 'tags' cannot be kept: it holds list<",
     }
     for column, words in said.items():
@@ -130,7 +130,7 @@ def test_columns_that_the_model_does_not_know_may_hold_anything(drive: Drive, mo
 def test_a_column_that_the_model_predicts_from_is_no_label(drive: Drive, model: str) -> None:
     outcome = drive("predict", model, "sine.csv", "--label", "x0")
     assert outcome.code == 1
-    assert "'x0' is a column that the model predicts from, not the answer" in outcome.stderr
+    assert "'x0' is a column that the model predicts from, not the label" in outcome.stderr
 
 
 def test_a_decimal_comma_is_noted_and_can_be_told(drive: Drive, model: str) -> None:

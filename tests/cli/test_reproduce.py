@@ -110,7 +110,7 @@ def test_ctrl_c_before_anything_runs_says_the_same_as_later(
     monkeypatch.setattr("driftquilt.paper.plan.make_plan", interrupt)
     outcome = drive("reproduce", "accuracy")
     assert outcome.code == 130
-    assert outcome.stderr == "driftquilt: stopped; the same command goes on where it stopped\n"
+    assert outcome.stderr == "driftquilt: stopped; the same command continues where it stopped\n"
 
 
 def test_help_tells_of_quick_and_has_an_example(drive: Drive) -> None:

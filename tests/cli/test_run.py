@@ -19,8 +19,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pytest
 
+from driftquilt.cli.run import Timer, print_progress
+from driftquilt.decision.replay import Replay
+from driftquilt.stream.runner import QuiltStream
 from tests.cli.conftest import Drive
+from tests.decision.tables import sine_table
 from tests.small_streams import write_sine
+from tests.stream.streams import start
 
 
 def ask(data: str, out: str) -> list[str]:
@@ -85,7 +90,7 @@ def test_columns_that_are_not_learned_from_are_told_and_in_the_report(
     assert Path("out/report.html").read_text() == page
 
 
-def test_without_a_store_a_replay_is_begun_anew(drive: Drive, tmp_path: Path) -> None:
+def test_without_a_store_a_replay_starts_over(drive: Drive, tmp_path: Path) -> None:
     data = write_sine(tmp_path / "sine.csv", 2, 300)
     whole, half = ask(data, "out"), tmp_path / "half.csv"
     assert drive(*whole, "--no-baselines").code == 0
@@ -129,7 +134,7 @@ def test_of_a_finished_store_nothing_is_run_again(drive: Drive, tmp_path: Path) 
     again = drive(*asked)
     assert again.code == 0
     assert again.stdout == first.stdout
-    assert "Going on with the stream in state" in again.stderr
+    assert "Continuing the stream in state" in again.stderr
     assert Path("out/events.jsonl").read_text() == before
 
 
@@ -172,7 +177,7 @@ def test_by_time_a_store_goes_on_if_the_new_rows_are_later(drive: Drive, tmp_pat
     assert drive(*ask("begun.csv", "out"), *asked).code == 0
     late = drive(*ask("late.csv", "out"), *asked)
     assert late.code == 1
-    assert "row 500 of the stream is another than the one learned" in late.stderr
+    assert "row 500 of the stream differs" in late.stderr
     grown = drive(*ask("grown.csv", "out"), *asked, "--json").document()
     assert grown["n_rows"] == 799
 
@@ -208,7 +213,7 @@ def test_ctrl_c_leaves_no_folder_that_was_not_there(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         assert child.wait(60) == 130
         told = child.stderr.read().splitlines()
-    assert told[-1] == b"driftquilt: stopped; begun with --store, a replay can go on"
+    assert told[-1] == b"driftquilt: stopped; a replay with --store can be continued"
     assert not (tmp_path / "out").exists()
 
 
@@ -221,7 +226,7 @@ def test_an_earlier_run_is_not_mixed_with_one_that_is_stopped_before_its_report(
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.decision.baselines.baselines", stop)
+    monkeypatch.setattr("driftquilt.cli.run.baselines", stop)
     assert drive(*ask(data, "out"), "--seed", "1").code == 130
     assert [path.name for path in Path("out").iterdir()] == ["events.jsonl"]
     assert drive("report", "out").code == 0
@@ -252,7 +257,7 @@ def test_a_run_that_is_refused_leaves_no_store_that_others_have_to_go_on_with(
     assert drive(*ask(data, "out"), "--store", "first").code == 0
     outcome = drive(*ask(data, "out"), "--store", "second")
     assert outcome.code == 1
-    assert "go on with the stream that wrote it" in outcome.stderr
+    assert "continue with the stream that wrote it" in outcome.stderr
     assert not Path("second").exists()
     assert Path("first").exists()
 
@@ -261,7 +266,7 @@ def test_a_time_that_is_no_time_is_refused(drive: Drive, tmp_path: Path) -> None
     data = write_sine(tmp_path / "sine.csv", 2, 100)
     outcome = drive(*ask(data, "out"), "--time", "label")
     assert outcome.code == 1
-    assert "'label' is the label; --time takes another column" in outcome.stderr
+    assert "'label' is the label" in outcome.stderr
     outcome = drive(*ask(data, "out"), "--time", "segment")
     assert "'segment' holds string, neither dates nor timestamps nor numbers" in outcome.stderr
 
@@ -269,14 +274,14 @@ def test_a_time_that_is_no_time_is_refused(drive: Drive, tmp_path: Path) -> None
 def test_off_a_terminal_drifts_and_progress_are_lines_on_standard_error(
     drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("driftquilt.cli.live._EVERY", 0.0)
+    monkeypatch.setattr("driftquilt.cli.run._SECONDS", 0.0)
     data = write_sine(tmp_path / "sine.csv", 2, 400)
     outcome = drive(*ask(data, "out"), "--json")
     assert outcome.document()["n_rows"] == 800
     lines = outcome.stderr.splitlines()
     assert any(re.fullmatch(r"row 4\d\d: drift found", line) for line in lines)
     assert sum(line.startswith("600 of 800 rows, ") for line in lines) == 1
-    assert any(line.startswith("Training what to compare with: ") for line in lines)
+    assert any(line.startswith("Training baselines: ") for line in lines)
 
 
 def test_other_data_for_a_store_is_refused_with_what_differs_and_nothing_before(
@@ -293,7 +298,7 @@ def test_other_data_for_a_store_is_refused_with_what_differs_and_nothing_before(
     (line,) = outcome.stderr.splitlines()
     assert "sine.csv' (400 rows), and this is 'other.csv' (200 rows)" in line
     assert "Columns gone: 'x0'; columns new: 'size'" in line
-    assert "Going on" not in line
+    assert "Continuing" not in line
 
 
 def test_columns_that_tell_the_segments_found_are_noted_until_they_are_dropped(
@@ -303,9 +308,9 @@ def test_columns_that_tell_the_segments_found_are_noted_until_they_are_dropped(
     asked = ["run", data, "--label", "label", "--detector", "hddm_a", "--no-baselines", "--json"]
     told = drive(*asked, "--out", "with")
     assert told.document()["n_drifts"] == 1
-    assert "Note: column 'segment' tells the segment" in told.stderr
+    assert "Note: column 'segment' reveals the segment" in told.stderr
     assert "with --drop segment\n" in told.stderr
-    assert "tells the segment" not in drive(*asked, "--drop", "segment", "--out", "no").stderr
+    assert "reveals the segment" not in drive(*asked, "--drop", "segment", "--out", "no").stderr
 
 
 def test_settings_typed_for_a_stream_that_has_others_are_said_to_stay(
@@ -316,15 +321,34 @@ def test_settings_typed_for_a_stream_that_has_others_are_said_to_stay(
              "--no-baselines"]  # fmt: skip
     assert drive(*asked, "--detector", "hddm_a", "--n-wait", "50").code == 0
     again = drive(*asked)
-    assert "set up as it was: --detector hddm_a, --n-wait 50, --seed 0" in again.stderr
+    assert "with its settings: --detector hddm_a, --n-wait 50, --seed 0" in again.stderr
     assert "Note" not in again.stderr
     changed = drive(*asked, "--detector", "adwin", "--n-wait", "50")
     (note,) = [line for line in changed.stderr.splitlines() if line.startswith("Note")]
-    assert "so --detector stays hddm_a; for adwin begin a new one" in note
+    assert "so --detector stays hddm_a; for adwin start a new one" in note
     assert drive(*asked[:-1], "--detector", "adwin").code == 0
     page = Path("run-out/report.html").read_text()  # tells what was typed, and what holds
-    assert "--detector adwin  # Going on with the stream" in page
-    assert "set up as it was: --detector hddm_a" in page
+    assert "--detector adwin  # Continuing the stream" in page
+    assert "with its settings: --detector hddm_a" in page
+
+
+def test_a_line_is_due_ten_seconds_after_the_last() -> None:
+    moments = iter([0.0, 9.9, 10.0, 19.9, 35.0, 44.0, 45.0])
+    timer = Timer(lambda: next(moments))
+    assert [timer.is_due() for _ in range(6)] == [False, True, False, True, False, True]
+
+
+def test_a_stream_that_goes_on_tells_its_new_drifts_only(tmp_path: Path) -> None:
+    table, told = sine_table(3, 250), list[str]()
+    detector = {"kind": "known", "points": [249, 499]}
+    with start(tmp_path / "store", detector=detector) as stream:
+        steps = Replay(stream, tmp_path).run(table.slice(0, 300), "label", drop=["segment"])
+        print_progress(steps, stream, told.append, Timer())
+    assert told == ["row 250: drift found"]
+    with QuiltStream.open(tmp_path / "store", wait=True) as stream:
+        steps = Replay(stream, tmp_path).run(table, "label", drop=["segment"])
+        print_progress(steps, stream, told.append, Timer())
+    assert told == ["row 250: drift found", "row 500: drift found"]
 
 
 def timed(folder: Path, n_segments: int, n_rows: int) -> pa.Table:

@@ -28,7 +28,7 @@ def test_a_file_becomes_a_table_a_model_rows_reasons_and_a_report(
     lines = {line.split()[2]: line for line in outcome.stdout.splitlines() if "month" in line[:9]}
     assert "kept" in lines["0"]
     assert "dropped" in lines["2"]
-    assert "Quilt has" in outcome.stdout
+    assert "Quilt gets" in outcome.stdout
     assert outcome.stdout.splitlines()[-1] == "out/report.html"
     model = QuiltClassifier.load("out/model.safetensors")
     assert model.selection_["month 0"].kept
@@ -66,7 +66,7 @@ def test_a_column_that_tells_the_segment_is_told_everywhere(drive: Drive, tmp_pa
     asked = ["select", str(data), "--label", "label", "--segment-by", "segment"]
     advice = "leave it out with --drop id"
     printed = " ".join(drive(*asked).stdout.split())
-    assert "Note: column 'id' tells the segment: hardly a value is in two" in printed
+    assert "Note: column 'id' reveals the segment: hardly any value" in printed
     assert advice in printed
     told = drive(*asked, "--json").document()
     assert told["warnings"][0].endswith(advice)
@@ -81,7 +81,7 @@ def test_the_table_says_which_bound_and_which_scores_it_shows(drive: Drive, tmp_
     bound = drive(*asked, "--json").document()["disparity_max"]
     printed = " ".join(drive(*asked).stdout.split())
     assert "medians over epochs" in printed
-    assert f"below {bound:.2f} (the bound)" in printed
+    assert f"disparity is below {bound:.2f}" in printed
     model = QuiltClassifier.load("select-out/model.safetensors")
     assert model.disparity_max_ == bound
     report = Path("select-out/report.html").read_text()
@@ -141,7 +141,7 @@ def test_rows_may_come_through_a_pipe(drive: Drive, tmp_path: Path) -> None:
         (["--label", "label", "--time", "x0", "--every", "1d"], "neither dates nor timestamps"),
         (["--label", "label", "--segment-by", "segment", "--current", "month 9"], "month 9"),
         (["--label", "label", "--detector", "adwine"], "adwine"),
-        (["--label", "label", "--detector", "known"], "only Python can give; here, name one of"),
+        (["--label", "label", "--detector", "known"], "only Python can give; name one of"),
         (["--label", "label", "--segment-by", "segment", "--holdout", "0.99"], "holdout is 0.99"),
         (["--label", "label", "--segment-by", "segment", "--drop", "x9"], "no column 'x9'"),
     ],

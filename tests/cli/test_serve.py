@@ -6,18 +6,16 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-import typer
 
 from driftquilt import Client
-from driftquilt.cli.app import app
-from driftquilt.server.settings import ServeSettings
+from driftquilt.cli.app import load_command
+from driftquilt.server import ServeSettings
 from tests.cli.conftest import Drive
 
-SERVE: Any = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+SERVE = load_command("serve")
 
 
 HELP = {option.name: option.help for option in SERVE.params}

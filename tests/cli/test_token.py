@@ -13,7 +13,7 @@ from tests.cli.conftest import Drive
 def test_a_new_token_is_all_that_is_on_standard_output(drive: Drive, tmp_path: Path) -> None:
     made = drive("token", "create", "shop", "--scope", "write", "--store", "kept")
     assert made.code == 0
-    assert "shown this once" in made.stderr
+    assert "shown only once" in made.stderr
     found = Tokens(tmp_path / "kept" / "tokens.json").find(made.stdout.strip())
     assert found is not None
     assert (found.name, sorted(found.scopes)) == ("shop", ["write"])

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from driftquilt import __version__
-from driftquilt.cli.output import AsJson, command_line, print_json, progress_bar, table_console
-from driftquilt.cli.page import write_page
+from driftquilt.cli.options import AsJson, Seed
+from driftquilt.cli.output import (
+    command_line,
+    print_json,
+    progress_bar,
+    table_console,
+    write_report,
+)
 from driftquilt.files import atomic_write
-
-if TYPE_CHECKING:
-    from driftquilt.quilt.method import Method
-    from driftquilt.report.page import Drift, Page
+from driftquilt.paper.baselines.naive import CurrentSegment, FullData
+from driftquilt.paper.compare import compare
+from driftquilt.paper.datasets.synthetic import sine
+from driftquilt.quilt.explanation import percent
+from driftquilt.quilt.method import DEFAULT, Method
+from driftquilt.report.page import Drift, Page, drifts_of, mean_accuracies
+from driftquilt.report.quilt import drift_quilt, quilt_svg
 
 __all__ = ["demo"]
 
@@ -25,26 +34,24 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="Folder for picture and report.", file_okay=False)
     ] = Path("demo-out"),
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Follow a drifting stream with Quilt, with all data, and with the current segment only.
+    """Follow a drifting stream with Quilt, all data, and the current segment only.
 
     The stream is sine: eight segments of 2,000 rows, four concepts that come twice in the same
     order, two of them the others with their labels flipped. Each segment in turn is the current
-    one: 200 of its rows are labelled, the rest is the test.
+    one: 200 of its rows are labelled, the others are the test set.
 
     Example: driftquilt demo --out demo-out
     """
-    from driftquilt.report.quilt import drift_quilt, quilt_svg  # noqa: PLC0415
-
     out.mkdir(parents=True, exist_ok=True)
     page = _page(_adapt(seed))
     picture = out / "demo.svg"
     svg = quilt_svg(drift_quilt(page.drifts), "Which past segments each model was trained on")
     with atomic_write(picture) as file:
         file.write(svg.encode())
-    files = {"picture": str(picture)} | write_page(page, out / "report.html")
+    files = {"picture": str(picture)} | write_report(page, out / "report.html")
     if as_json:
         print_json("demo", {"segments": list(map(_document, page.drifts)), "files": files})
         return
@@ -55,12 +62,6 @@ def demo(
 
 def _adapt(seed: int) -> tuple[Drift, ...]:
     """Every method on every segment in turn."""
-    from driftquilt.paper.baselines.naive import CurrentSegment, FullData  # noqa: PLC0415
-    from driftquilt.paper.datasets.synthetic import sine  # noqa: PLC0415
-    from driftquilt.paper.protocol import compare  # noqa: PLC0415
-    from driftquilt.quilt.method import DEFAULT  # noqa: PLC0415
-    from driftquilt.report.page import drifts_of  # noqa: PLC0415
-
     stream = sine()
     methods: dict[str, Method] = {
         "Quilt": replace(DEFAULT, seed=seed),
@@ -77,15 +78,13 @@ def _adapt(seed: int) -> tuple[Drift, ...]:
 
 
 def _page(drifts: tuple[Drift, ...]) -> Page:
-    from driftquilt.report.page import Page, mean_accuracies  # noqa: PLC0415
-
-    (ours, quilt), *others = mean_accuracies(drifts).items()
-    beside = ", ".join(f"{name} {accuracy:.1%}" for name, accuracy in others)
+    (_, quilt), *others = mean_accuracies(drifts).items()
+    compared = ", ".join(f"{name} {accuracy:.1%}" for name, accuracy in others)
     sentences = (
         "Eight segments of the sine stream, one after the other, each with "
         f"{drifts[0].selection.n_current} labelled rows; four "
         "concepts come twice in the same order, two of them the others with their labels flipped.",
-        f"On the rest of the segments {ours} is right on {quilt:.1%} of rows ({beside}).",
+        f"Quilt's accuracy on the other rows of the segments is {quilt:.1%} ({compared}).",
         "Where a concept comes back, the segments that were like it are kept and the others are "
         "dropped: look along a row of the quilt.",
     )
@@ -107,12 +106,9 @@ def _document(drift: Drift) -> dict[str, Any]:
 
 
 def _accuracy_table(drifts: tuple[Drift, ...]) -> Table:
-    from driftquilt.quilt.explanation import percent  # noqa: PLC0415
-    from driftquilt.report.page import mean_accuracies  # noqa: PLC0415
-
     means = mean_accuracies(drifts)
     columns = ("segment", *means, "segments kept (epochs)")
-    table = Table(*columns, title="Accuracy on the rest of the segment")
+    table = Table(*columns, title="Accuracy on the other rows of the segment")
     for drift in drifts:
         kept = [f"{use.name} ({percent(use.share)})" for use in drift.selection if use.kept]
         accuracies = (f"{drift.accuracies[method]:.3f}" for method in means)

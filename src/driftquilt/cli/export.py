@@ -7,26 +7,26 @@ from typing import Annotated
 
 import typer
 
-from driftquilt.cli.output import AsJson, print_json
+from driftquilt.cli.options import AsJson
+from driftquilt.cli.output import print_json
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
+from driftquilt.integrations.onnx.classifier import OUTPUTS, describe_inputs
+from driftquilt.quilt.classifier import QuiltClassifier
 
 __all__ = ["export"]
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="A model that `select` or `save` wrote.")],
+    model: Annotated[Path, typer.Argument(help="A model written by `select` or `save`.")],
     to: Annotated[Path, typer.Option(help="The .onnx file to write.")],
-    missing: Annotated[str, typer.Option(help="What stands for a missing text.")] = "",
+    missing: Annotated[str, typer.Option(help="Text that stands for a missing value.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Write a model as ONNX, for runtimes without driftquilt: raw columns in, labels out.
 
     Example: driftquilt export out/model.safetensors --to model.onnx
     """
-    from driftquilt.integrations.onnx.classifier import OUTPUTS, describe_inputs  # noqa: PLC0415
-    from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
-
     if to.suffix.lower() != ".onnx":
         raise InputError(f"cannot write {to}: its name must end in .onnx")
     classifier = QuiltClassifier.load(model)
@@ -35,9 +35,9 @@ def export(
         file.write(content)
     inputs = describe_inputs(classifier, missing)
     if as_json:
-        told = {"out": str(to), "n_bytes": len(content), "inputs": inputs}
+        document = {"out": str(to), "n_bytes": len(content), "inputs": inputs}
         classes = classifier.classes_.tolist()
-        print_json("export", told | {"outputs": list(OUTPUTS), "classes": classes})
+        print_json("export", document | {"outputs": list(OUTPUTS), "classes": classes})
         return
     typer.echo(f"{to}: {len(content):,} bytes")
     for one in inputs:

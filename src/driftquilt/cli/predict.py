@@ -6,27 +6,28 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
+from pyarrow import csv
 
-from driftquilt.cli.data import (
+from driftquilt.cli.options import (
+    AsJson,
     DataFiles,
     Decimal,
     Delimiter,
     Encoding,
-    reading,
-    tell_notes,
-    text_form,
+    check_writable,
 )
-from driftquilt.cli.output import AsJson, check_place, print_json
+from driftquilt.cli.output import print_json, read_data, say_notes
 from driftquilt.data.columns import is_missing
+from driftquilt.data.files import write_table
 from driftquilt.data.mapped_memory import note_read
+from driftquilt.data.source import TextFormat
 from driftquilt.errors import InputError
+from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.text import plural
-
-if TYPE_CHECKING:
-    from driftquilt.quilt.classifier import QuiltClassifier
 
 __all__ = ["predict"]
 
@@ -35,18 +36,19 @@ _ROW = "row"  # the column with a row's number
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model that `select` or `save` wrote.")],
+    model: Annotated[Path, typer.Argument(help="A model written by `select` or `save`.")],
     data: DataFiles,
     out: Annotated[
-        Path | None, typer.Option(help="A .parquet or .csv file; default: CSV to the screen.")
+        Path | None, typer.Option(help="A .parquet or .csv file; default: CSV to standard output.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Column with the right answer; tells how many are right.")
+        str | None,
+        typer.Option(help="Column with the true label; prints how many predictions are right."),
     ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="Column of DATA to carry along, such as an id; again for more."
+            metavar="COLUMN", help="Column of DATA to copy, such as an id; repeat for more."
         ),
     ] = None,
     delimiter: Delimiter = None,
@@ -54,23 +56,20 @@ def predict(
     encoding: Encoding = "utf-8",
     as_json: AsJson = False,
 ) -> None:
-    """Predict every row of a file, in order: the most probable label, and each one's probability.
+    """Predict every row of a file: the most probable label, and all probabilities.
 
-    Rows are numbered from 0 on.
+    The answers are in the order of the rows, which are numbered from 0.
 
     Example: driftquilt predict out/model.safetensors new.csv --keep id --out predictions.parquet
     """
-    from driftquilt.data.files import write_table  # noqa: PLC0415
-    from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
-
     kept = list(dict.fromkeys(keep or []))
-    form = text_form(delimiter, decimal, encoding)
+    form = TextFormat(delimiter, decimal, encoding)
     if out is not None:
-        check_place(out)
+        check_writable(out)
     classifier = QuiltClassifier.load(model)
     _refuse_label(classifier, label)
-    with reading(data, form, needed=[label, *kept, *_known(classifier)]) as rows:
-        tell_notes(rows)
+    with read_data(data, form, needed=[label, *kept, *_known(classifier)]) as rows:
+        say_notes(rows.notes)
         _refuse_names(classifier, kept)
         _refuse_nested(rows.table, kept)
         tally = _Tally(label, classifier.classes_.tolist())
@@ -81,25 +80,24 @@ def predict(
             tally.predicted = [row for batch in batches for row in batch.to_pylist()]
         else:
             _print_csv(batches)
-    told = tally.document() | {"out": None if out is None else str(out)}
-    if tally.n_strange:
-        strange = plural(tally.n_strange, "row")
-        typer.echo(f"Note: {strange} with a {label!r} that the model never gives", err=True)
+    if tally.n_unknown:
+        n_rows = plural(tally.n_unknown, "row")
+        typer.echo(f"Note: {n_rows} with a {label!r} that the model does not know", err=True)
     if as_json:
-        print_json("predict", told)
+        print_json("predict", tally.document() | {"out": None if out is None else str(out)})
     elif label is not None:
-        missing = told["n_rows"] - told["n_labelled"]
-        beside = f"; {plural(missing, 'row')} without {label!r}" if missing else ""
-        typer.echo(f"{told['n_right']} of {told['n_labelled']} right{beside}", err=True)
+        n_missing = tally.n_rows - tally.n_labelled
+        missing = f"; {plural(n_missing, 'row')} without {label!r}" if n_missing else ""
+        typer.echo(f"{tally.n_right} of {tally.n_labelled} right{missing}", err=True)
 
 
 class _Tally:
-    """What was predicted, plural as it goes by."""
+    """Counts predictions as they pass by."""
 
     def __init__(self, label: str | None, classes: Sequence[Any]) -> None:
         self.label, self.counts = label, Counter[str]()
         self._classes, self._texts = {*classes}, {*map(str, classes)}
-        self.n_right = self.n_labelled = self.n_strange = 0
+        self.n_rows = self.n_right = self.n_labelled = self.n_unknown = 0
         self.predicted: list[dict[str, Any]] | None = None
 
     def watch(self, table: Any, batches: Iterator[Any]) -> Iterator[Any]:
@@ -107,6 +105,7 @@ class _Tally:
         for batch in batches:
             answers = batch.column("prediction").to_pylist()
             self.counts.update(map(str, answers))
+            self.n_rows += len(answers)
             if self.label is not None:
                 truth = table.column(self.label).slice(start, len(answers)).to_pylist()
                 pairs = zip(truth, answers, strict=True)
@@ -115,29 +114,31 @@ class _Tally:
             yield batch
 
     def _compare(self, known: Sequence[tuple[Any, Any]]) -> None:
-        """Labels and answers; a file may have numbers as text, or whole ones as fractions."""
+        """Compare labels and answers; a file may have numbers as text, or whole ones as floats."""
         self.n_labelled += len(known)
-        for right, answer in known:
-            self.n_right += right == answer or str(right) == str(answer)
-            self.n_strange += right not in self._classes and str(right) not in self._texts
+        for label, answer in known:
+            self.n_right += label == answer or str(label) == str(answer)
+            self.n_unknown += label not in self._classes and str(label) not in self._texts
 
     def document(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"n_rows": self.counts.total(), "counts": dict(self.counts)}
+        document: dict[str, Any] = {"n_rows": self.n_rows, "counts": dict(self.counts)}
         if self.label is not None:
-            told |= {"n_labelled": self.n_labelled, "n_right": self.n_right}
-        return told | ({} if self.predicted is None else {"predictions": self.predicted})
+            document |= {"n_labelled": self.n_labelled, "n_right": self.n_right}
+        if self.predicted is not None:
+            document["predictions"] = self.predicted
+        return document
 
 
 def _known(classifier: QuiltClassifier) -> list[str]:
-    """The columns that the model predicts from; none if it goes by their places."""
+    """Return the columns that the model predicts from; none if it goes by their order."""
     return list(getattr(classifier, "feature_names_in_", ()))
 
 
 def _refuse_label(classifier: QuiltClassifier, label: str | None) -> None:
     if label is not None and label in _known(classifier):
         raise InputError(
-            f"{label!r} is a column that the model predicts from, not the answer; give --label the "
-            "column with the right answers, or leave it out"
+            f"{label!r} is a column that the model predicts from, not the label; give --label the "
+            "column with the true labels, or leave it out"
         )
 
 
@@ -145,15 +146,13 @@ def _refuse_names(classifier: QuiltClassifier, kept: Sequence[str]) -> None:
     taken = [name for name in kept if name in (_ROW, *_answer_names(classifier))]
     if taken:
         raise InputError(
-            f"column {taken[0]!r} cannot be kept: the answers have a column of that name; rename it"
+            f"column {taken[0]!r} cannot be kept: the output has a column of that name; rename it"
         )
 
 
 def _refuse_nested(table: Any, kept: Sequence[str]) -> None:
-    from pyarrow.types import is_nested  # noqa: PLC0415
-
     for name in kept:
-        if is_nested(kind := table.schema.field(name).type):
+        if pa.types.is_nested(kind := table.schema.field(name).type):
             raise InputError(
                 f"column {name!r} cannot be kept: it holds {kind}; keep columns of single values"
             )
@@ -166,26 +165,21 @@ def _answer_names(classifier: QuiltClassifier) -> list[str]:
 def _predictions(
     classifier: QuiltClassifier, table: Any, label: str | None, kept: Sequence[str]
 ) -> Iterator[Any]:
-    """A batch for each block of rows: their numbers, what is kept of them, and the answers."""
-    import pyarrow as pa  # noqa: PLC0415
-
+    """Yield a batch for each block of rows: numbers, columns kept, and answers."""
     known = _known(classifier) or [name for name in table.column_names if name != label]
-    features = table.select(known)  # what stands beside them need not be fit to predict from
+    features = table.select(known)  # other columns need not be usable
     names = [_ROW, *kept, *_answer_names(classifier)]
     for start in range(0, table.num_rows, _ROWS):
-        chances = classifier.predict_proba(features.slice(start, _ROWS))
-        answers = classifier.classes_[chances.argmax(axis=1)].tolist()
+        probabilities = classifier.predict_proba(features.slice(start, _ROWS))
+        answers = classifier.classes_[probabilities.argmax(axis=1)].tolist()
         numbers = pa.array(range(start, start + len(answers)), pa.int64())
-        carried = [table[name].slice(start, _ROWS).combine_chunks() for name in kept]
-        columns = [numbers, *carried, pa.array(answers), *map(pa.array, chances.T)]
+        copied = [table[name].slice(start, _ROWS).combine_chunks() for name in kept]
+        columns = [numbers, *copied, pa.array(answers), *map(pa.array, probabilities.T)]
         yield pa.record_batch(columns, names=names)
         note_read(table.slice(start, _ROWS).nbytes)
 
 
 def _print_csv(batches: Iterator[Any]) -> None:
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import csv  # noqa: PLC0415
-
     first = next(batches)
     try:
         with csv.CSVWriter(sys.stdout.buffer, first.schema) as writer:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from driftquilt.cli.engine import Address, Engine, check_engine
-from driftquilt.cli.output import AsJson, command_line, print_json, split
-
-if TYPE_CHECKING:
-    from driftquilt.paper.plan import Plan
+from driftquilt.cli.options import Address, AsJson, Engine, check_engine, split
+from driftquilt.cli.output import command_line, print_json
+from driftquilt.paper.outputs import write_report
+from driftquilt.paper.plan import EXPERIMENTS, Plan, make_plan
+from driftquilt.paper.results import read_results
+from driftquilt.paper.run import effort, run_plan, split_tasks
+from driftquilt.quilt.executor import Threads, find_executor
 
 __all__ = ["reproduce"]
 
@@ -40,10 +42,10 @@ def reproduce(
         str, typer.Option(help="Column of your file with the segment, such as the month.")
     ] = "segment",
     methods: Annotated[str | None, typer.Option(help="Methods, by comma.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on.", min=1)] = 5,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)] = 5,
     protocol: Annotated[
         Literal["honest", "paper"],
-        typer.Option(help="honest: scale and encode by the rows seen; paper: by all rows."),
+        typer.Option(help="honest: scale and encode by the rows seen so far; paper: by all rows."),
     ] = "honest",
     jobs: Annotated[int | None, typer.Option(help="Processes; default: all cores.", min=1)] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One seed, the small streams.")] = False,
@@ -56,18 +58,14 @@ def reproduce(
 ) -> None:
     """Run the paper's evaluation and write its tables and figures, theirs beside ours.
 
-    Or run it on a file of yours: a row per line, one column with the class and one with the
-    segment. It can be stopped at any moment; the same command goes on where it stopped.
+    Or run it on your own file, with one column for the class and one for the segment. It can be
+    stopped at any moment; the same command continues where it stopped.
 
     Example: driftquilt reproduce accuracy --datasets usenet1,usenet2 --seeds 1 --out out
 
     Example: driftquilt reproduce accuracy --datasets my.csv --label churned --segment month
     """
     try:
-        from driftquilt.paper.outputs import write_report  # noqa: PLC0415
-        from driftquilt.paper.plan import EXPERIMENTS, make_plan  # noqa: PLC0415
-        from driftquilt.paper.results import read_results  # noqa: PLC0415
-
         check_engine(engine, address)
         wanted = list(EXPERIMENTS) if experiment == "all" else [experiment]
         if quick:
@@ -75,8 +73,8 @@ def reproduce(
             seeds, datasets = 1, datasets or "usenet1,usenet2"
         plan = make_plan(
             wanted,
-            datasets=split(datasets),
-            methods=split(methods),
+            datasets=split(datasets) or None,
+            methods=split(methods) or None,
             n_seeds=seeds,
             protocol=protocol,
             label=label,
@@ -90,18 +88,15 @@ def reproduce(
         else:
             typer.echo("\n".join(paths))
     except KeyboardInterrupt as stop:
-        stop.add_note("the same command goes on where it stopped")
+        stop.add_note("the same command continues where it stopped")
         raise
 
 
 def _run_plan(plan: Plan, out: Path, jobs: int, engine: str) -> None:
-    """Run what is left, and show on stderr how far it is and how long it will take."""
-    from driftquilt.paper.results import read_results  # noqa: PLC0415
-    from driftquilt.paper.run import effort, run_plan, split_tasks  # noqa: PLC0415
-    from driftquilt.quilt.executor import Threads, find_executor  # noqa: PLC0415
-
-    found = None if engine == "local" else find_executor(engine, jobs)
-    executor = None if isinstance(found, Threads) else found  # no cluster is at hand: processes
+    """Run what is left, and show the progress and the time left on standard error."""
+    executor = None if engine == "local" else find_executor(engine, jobs)
+    if isinstance(executor, Threads):  # there is no cluster: use processes
+        executor = None
     work = run_plan(plan, out, jobs=jobs, executor=executor)
     done = {result.cell for result in read_results(out / "results.jsonl")}
     tasks = split_tasks(plan, done)

@@ -2,72 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time as clock
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.text import Text
 
-from driftquilt.cli.data import (
+from driftquilt.cli.options import (
+    Address,
+    AsJson,
     DataFiles,
     Decimal,
     Delimiter,
+    Drop,
     Encoding,
-    reading,
-    text_form,
+    Engine,
+    Label,
+    Seed,
+    check_detector,
+    check_engine,
+    check_writable,
+    split,
 )
-from driftquilt.cli.detector import check_detector
-from driftquilt.cli.engine import Address, Engine, check_engine
-from driftquilt.cli.live import Pace, tell_plainly, view
 from driftquilt.cli.output import (
-    AsJson,
-    check_place,
     command_line,
     print_json,
     progress_bar,
+    read_data,
     say,
-    split,
+    say_notes,
+    write_report,
 )
-from driftquilt.cli.page import write_page
-from driftquilt.cli.replay_page import forget_about, replay_page, write_about
-from driftquilt.cli.stored import Asked, opened, typed_options
+from driftquilt.cli.report import page_of_run
+from driftquilt.data.source import TextFormat
+from driftquilt.decision.backtest import (
+    RunRecord,
+    StreamSetup,
+    baselines,
+    examine_columns,
+    note_unlabelled_end,
+    open_stream,
+)
+from driftquilt.decision.cutting import sort_rows
+from driftquilt.decision.decision import Origin
+from driftquilt.decision.folder import REPORT
+from driftquilt.decision.journal import EVENTS, Replayed, read_replay
+from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
+from driftquilt.stream.events import DriftFound, Event, ModelTrained
+from driftquilt.stream.runner import QuiltStream
 from driftquilt.text import listing, plural
 
-if TYPE_CHECKING:
-    from driftquilt.decision.columns import ColumnFacts
-    from driftquilt.decision.replay import Progress
-    from driftquilt.decision.replayed import Replayed
-    from driftquilt.stream import QuiltStream
-
 __all__ = ["run"]
+
+_SHADES = "·░▒▓█"
+_MAX_LINES, _MAX_PATCHES = 12, 60
+_SECONDS = 10.0  # from one plain line to the next
 
 
 def run(
     context: typer.Context,
     data: DataFiles,
-    label: Annotated[str, typer.Option(help="Column with the class to predict.")],
+    label: Label,
     time: Annotated[
         str | None, typer.Option(help="Column with the time: rows are replayed in its order.")
     ] = None,
-    detector: Annotated[str, typer.Option(help="What tells a drift, by name.")] = "adwin",
+    detector: Annotated[str, typer.Option(help="Drift detector, by name.")] = "adwin",
     n_wait: Annotated[
         int, typer.Option(help="Rows to gather after a drift before a model is trained.", min=8)
     ] = 100,
     store: Annotated[
         Path | None,
-        typer.Option(help="Folder that keeps the stream; go on from it later.", file_okay=False),
+        typer.Option(help="Folder that keeps the stream, to continue it later.", file_okay=False),
     ] = None,
-    drop: Annotated[
-        str | None, typer.Option(help="Columns not to learn from, by comma, such as an id.")
-    ] = None,
-    baselines: Annotated[
-        bool, typer.Option(help="Also train on all data and on the last segment, to compare.")
+    drop: Drop = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--baselines/--no-baselines",
+            help="Also train on all data and on the last segment, to compare.",
+        ),
     ] = True,
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    seed: Seed = 0,
     out: Annotated[
         Path, typer.Option(help="Folder for events.jsonl and the report.", file_okay=False)
     ] = Path("run-out"),
@@ -78,82 +100,77 @@ def run(
     address: Address = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a file as a stream: every row is predicted, then learned; drifts are found.
+    """Replay a file as a stream: predict every row, then learn it, and find drifts.
 
-    With --store it can be stopped at any moment, even killed; the same command goes on where it
-    stopped. Rows without a label are skipped. Rows come as they stand in the file, or by --time.
+    With --store it can be stopped at any moment, even killed; the same command continues where
+    it stopped. Rows without a label are skipped. Rows come in the order of the file, or of --time.
 
     Example: driftquilt run sensor.csv --label failed --store state --out run-out
     """
-    from driftquilt.decision.origin import trace  # noqa: PLC0415
-    from driftquilt.decision.replay import Replay  # noqa: PLC0415
-
-    form = text_form(delimiter, decimal, encoding)
+    form = TextFormat(delimiter, decimal, encoding)
     check_detector(detector)
     check_engine(engine, address)
-    check_place(out)
-    dropped = [*(split(drop) or []), *([time] if time else [])]
-    asked = Asked(detector, n_wait, seed, engine, typed_options(context))
+    check_writable(out)
+    dropped = [*split(drop), *([time] if time else [])]
+    setup = StreamSetup(detector, n_wait, seed, engine, _typed_options(context))
     if time == label:
-        raise InputError(f"{label!r} is the label; --time takes another column")
-    with reading(data, form, needed=[label, *dropped]) as rows:
-        table, notes = _in_order(rows.table, time)
-        notes = [*rows.notes, *notes]
-        _tell(*(f"Note: {note}" for note in notes))
-        with opened(store, asked) as (stream, said), _told_of_stop(store):
-            steps = Replay(stream, out, anew=store is None).run(
-                table, label, drop=dropped, report_every=200, name=listing(data)
-            )
-            _tell(*said)
-            if store is not None:  # then its events are added to as it goes
-                forget_about(out)
+        raise InputError(f"{label!r} is the label; give --time another column")
+    with read_data(data, form, needed=[label, *dropped]) as rows:
+        table, sort_notes = sort_rows(rows.table, time)
+        notes = [*rows.notes, *sort_notes]
+        say_notes(notes)
+        with open_stream(store, setup) as (stream, messages), _explain_stop(store):
+            replay = Replay(stream, out, overwrite=store is None)
+            steps = replay.run(table, label, drop=dropped, report_every=200, name=listing(data))
+            for message in messages:
+                say(message, err=True)
+            if store is not None:  # then events are added to the file as it goes
+                RunRecord.remove(out)
             _watch(steps, stream)
-            forget_about(out)
-            seed, n_rows = stream.seed, stream.n_rows
-        command = "  # ".join([command_line(), *said[:1]])  # what was typed may not be what holds
-        notes += _unlabelled_end(table, label, n_rows)
-        columns, told = _look_at_columns(table, label, dropped, out)
-        _tell(*(f"Note: {note}" for note in told))
-        notes += told
-        found = _compare(table, label, dropped, seed, out) if baselines else {}
-        write_about(out, trace(command, data), notes, found, columns)
-    page, replayed = replay_page(out)
-    files = {"events": str(out / "events.jsonl")} | write_page(page, out / "report.html")
+            RunRecord.remove(out)
+            seed = stream.seed
+        replayed = read_replay(out)
+        notes += note_unlabelled_end(table, label, replayed.n_rows)
+        columns, column_notes = examine_columns(table, label, dropped, replayed)
+        say_notes(column_notes)
+        accuracies = _train_baselines(table, label, dropped, seed, replayed) if compare else {}
+        command = "  # ".join([command_line(), *messages[:1]])  # a stored stream has its own setup
+        origin = Origin.of(command, rows.files)
+        record = RunRecord(origin, [*notes, *column_notes], accuracies, columns)
+        record.write(out)
+    _report(replayed, record, out, as_json=as_json)
+
+
+def _report(replayed: Replayed, record: RunRecord, out: Path, *, as_json: bool) -> None:
+    """Write the report, and print what it says."""
+    page = page_of_run(replayed, record)
+    files = {"events": str(out / EVENTS)} | write_report(page, out / REPORT)
     if as_json:
         print_json("run", _document(replayed, page.warnings, files))
         return
     for sentence in page.sentences:
         say(sentence)
-    for warning in page.warnings:
-        say(f"Note: {warning}")
+    say_notes(page.warnings, err=False)
     for path in files.values():
         typer.echo(path)
 
 
-def _tell(*lines: str) -> None:
-    for line in lines:
-        say(line, err=True)
-
-
-def _in_order(table: Any, time: str | None) -> tuple[Any, list[str]]:
-    """The table, sorted if a column tells the order, and what to note."""
-    from driftquilt.decision.cutting import sort_by_time  # noqa: PLC0415
-
-    if time is None:
-        return table, []
-    ordered = sort_by_time(table, time)
-    sorted_ = f"the rows were not in order of {time!r} and have been sorted"
-    return ordered, [] if ordered is table else [sorted_]
+def _typed_options(context: typer.Context) -> frozenset[str]:
+    """Return the names of the options on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(n for n, source in sources.items() if source and source.name == "COMMANDLINE")
 
 
 @contextmanager
-def _told_of_stop(store: Path | None) -> Iterator[None]:
+def _explain_stop(store: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        again = "the same command goes on where it stopped"
-        hint = again if store else "begun with --store, a replay can go on"
-        stop.add_note(hint)
+        stop.add_note(
+            "the same command continues where it stopped"
+            if store
+            else "a replay with --store can be continued"
+        )
         raise
 
 
@@ -161,58 +178,85 @@ def _watch(steps: Iterator[Progress], stream: QuiltStream) -> None:
     """Learn what is left, with a live view on a terminal and plain lines elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        tell_plainly(steps, stream, _tell, Pace())
+        print_progress(steps, stream, lambda line: say(line, err=True), Timer())
         return
     with Live(console=console, transient=True, auto_refresh=False) as live:
         for progress in steps:
-            live.update(view(progress, stream.events), refresh=True)
+            live.update(_view(progress, stream.events), refresh=True)
 
 
-def _unlabelled_end(table: Any, label: str, n_rows: int) -> list[str]:
-    """A note on rows that come after the last one learned, of so many."""
-    from driftquilt.decision.labelled import LabelledPlaces  # noqa: PLC0415
+class Timer:
+    """Says when it is time for another plain line."""
 
-    left = table.num_rows - LabelledPlaces(table, label).place(n_rows)
-    of_all = f"the last {left:,} of {plural(table.num_rows, 'row')}"
-    return [f"no {label!r} in {of_all}, not replayed"] if left else []
+    def __init__(self, now: Callable[[], float] = clock.monotonic) -> None:
+        self._now, self._last = now, now()
+
+    def is_due(self) -> bool:
+        """Return whether enough seconds have passed since it last was."""
+        now = self._now()
+        is_due = now - self._last >= _SECONDS
+        self._last = now if is_due else self._last
+        return is_due
 
 
-def _look_at_columns(
-    table: Any, label: str, drop: list[str], out: Path
-) -> tuple[tuple[ColumnFacts, ...], list[str]]:
-    """What there is to know of the columns, and notes: which were left out, which tell segments."""
-    from driftquilt.decision.columns import describe, leave_out, unfit_warning  # noqa: PLC0415
-    from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
-    from driftquilt.decision.telling import (  # noqa: PLC0415
-        find_telling_in_stream,
-        remark,
-        warning,
+def print_progress(
+    steps: Iterable[Progress], stream: QuiltStream, write: Callable[[str], None], timer: Timer
+) -> None:
+    """Go through a replay, with a line for each new drift and now and then for the progress."""
+    n_before = stream.n_rows
+    for progress in steps:
+        for event in stream.events:
+            if isinstance(event, DriftFound) and event.row > n_before:
+                write(str(event))
+        n_before = stream.n_rows
+        if timer.is_due():
+            write(_headline(progress))
+
+
+def _view(progress: Progress, events: Sequence[Event]) -> RenderableType:
+    """Return what a terminal shows: the progress, the quilt so far and the last event."""
+    n_read = progress.rows + progress.skipped
+    bar = ProgressBar(total=progress.n_rows, completed=n_read, width=60)
+    quilt = Text("\n".join(quilt_lines(events)))
+    return Group(Text(_headline(progress)), bar, quilt, Text(progress.last_event, style="dim"))
+
+
+def quilt_lines(events: Sequence[Event]) -> list[str]:
+    """Return the last trainings: a patch per past segment, the fuller the more epochs used it."""
+    trained = [event for event in events if isinstance(event, ModelTrained)][-_MAX_LINES:]
+    return [
+        f"row {event.row:>9,}  {''.join(map(_shade, list(event.shares.values())[-_MAX_PATCHES:]))}"
+        for event in trained
+    ]
+
+
+def _shade(share: float) -> str:
+    return _SHADES[0] if share <= 0 else _SHADES[min(4, 1 + int(4 * share))]
+
+
+def _headline(progress: Progress) -> str:
+    n_read = progress.rows + progress.skipped
+    return (
+        f"{n_read:,} of {plural(progress.n_rows, 'row')}, {progress.rows_per_second:,.0f} per "
+        f"second, recent accuracy {progress.accuracy:.3f}, {plural(progress.n_drifts, 'drift')}"
     )
 
-    names = find_telling_in_stream(table, label, read_replay(out).seals, drop)
-    facts = remark(describe(table), names)
-    notes = unfit_warning(fact for fact in facts if fact.name not in (label, *drop))
-    return leave_out(facts, label, drop), notes + ([warning(names)] if names else [])
 
-
-def _compare(
-    table: Any, label: str, drop: list[str], seed: int, out: Path
+def _train_baselines(
+    table: Any, label: str, drop: list[str], seed: int, replayed: Replayed
 ) -> dict[str, dict[int, float]]:
     """Train what the stream is compared with."""
-    from driftquilt.decision.baselines import baselines  # noqa: PLC0415
-    from driftquilt.decision.replayed import read_replay  # noqa: PLC0415
-
-    trainings = read_replay(out).trainings
+    trainings = replayed.trainings
     if not trainings:
         return {}
-    doing, pace = "Training what to compare with", Pace()
+    description, timer = "Training baselines", Timer()
     with progress_bar() as bar:
-        task = bar.add_task(doing, total=len(trainings))
+        task = bar.add_task(description, total=len(trainings))
 
         def watch(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
-            if bar.disable and pace.due():
-                _tell(f"{doing}: {done} of {total}")
+            if bar.disable and timer.is_due():
+                say(f"{description}: {done} of {total}", err=True)
 
         return baselines(table, label, trainings, drop=drop, seed=seed, watch=watch)
 

@@ -4,38 +4,63 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from driftquilt.cli.data import DataFiles, Decimal, Delimiter, Encoding, reading, text_form
-from driftquilt.cli.detector import check_detector
-from driftquilt.cli.engine import Address, Engine, check_engine
-from driftquilt.cli.output import (
+from driftquilt.cli.options import (
+    Address,
     AsJson,
-    check_place,
+    DataFiles,
+    Decimal,
+    Delimiter,
+    Drop,
+    Encoding,
+    Engine,
+    Label,
+    Seed,
+    check_detector,
+    check_engine,
+    check_writable,
+    split,
+)
+from driftquilt.cli.output import (
     command_line,
     print_json,
     progress_bar,
+    progress_task,
+    read_data,
+    render_report,
     say,
-    split,
+    say_notes,
     table_console,
 )
-from driftquilt.cli.page import render_page
-from driftquilt.errors import InputError
+from driftquilt.data.source import TextFormat
+from driftquilt.decision.cutting import Cut, CutBy, cut
+from driftquilt.decision.deciding import decide
+from driftquilt.decision.decision import Decision, Origin
+from driftquilt.decision.folder import (
+    MODEL,
+    REPORT,
+    ROWS,
+    SELECTION,
+    unwritable_columns,
+    write_decision,
+)
+from driftquilt.decision.measure import MethodScore
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.explanation import percent
 from driftquilt.report.escape import clean
+from driftquilt.report.from_decision import page_of_decision
 from driftquilt.text import listing, plural
-
-if TYPE_CHECKING:
-    from driftquilt.decision.values import Decision, Method
 
 __all__ = ["select"]
 
 
 def select(
     data: DataFiles,
-    label: Annotated[str, typer.Option(help="Column with the class to predict.")],
+    label: Label,
     segment_by: Annotated[
         str | None, typer.Option(help="Column with the segment, such as the month.")
     ] = None,
@@ -46,18 +71,16 @@ def select(
         str | None, typer.Option(help="Length of a span: 30d, 12h, 15min, 1w, 1mo, 1q, 1y.")
     ] = None,
     detector: Annotated[
-        str, typer.Option(help="What cuts the rows where no column does; see the docs.")
+        str, typer.Option(help="Drift detector that cuts the rows if no column does; see the docs.")
     ] = "adwin",
     current: Annotated[
         str | None, typer.Option(help="Segment to train for; default: the last.")
     ] = None,
     holdout: Annotated[
-        float, typer.Option(help="Share of the current segment kept to measure with, below 1.")
+        float, typer.Option(help="Share of the current segment held out to measure, below 1.")
     ] = 0.3,
-    drop: Annotated[
-        str | None, typer.Option(help="Columns not to learn from, by comma, such as an id.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0,
+    drop: Drop = None,
+    seed: Seed = 0,
     out: Annotated[
         Path, typer.Option(help="Folder for model, rows, reasons and report.", file_okay=False)
     ] = Path("select-out"),
@@ -68,118 +91,40 @@ def select(
     address: Address = None,
     as_json: AsJson = False,
 ) -> None:
-    """Decide which past segments to train on: a table, the model, and a report to look at.
+    """Decide which past segments to train on: a table, the model, and a report.
 
-    Three models are trained and asked about rows of the current segment that none has seen: on
-    the past that agrees with the present (Quilt), on all data, on the current segment only.
-    Rows stand in order of time. Without --segment-by or --time a drift detector cuts them.
+    Three models are trained and compared on held-out rows of the current segment: on the past
+    that agrees with the present (Quilt), on all data, on the current segment only. Rows are in
+    order of time. Without --segment-by or --time a drift detector cuts them into segments.
 
     Example: driftquilt select history.csv --label churned --segment-by month --out churn
 
     Example: driftquilt select 'log-*.parquet' --label fraud --time ts --every 30d
     """
-    from driftquilt.decision.origin import trace  # noqa: PLC0415
-
-    _check_options(label, segment_by, time, every)
+    by, dropped = CutBy(segment_by, time, every, detector), split(drop)
+    by.check(label)
     if not 0 <= holdout < 1:
         raise typer.BadParameter(f"{holdout:g} is not from 0 to below 1", param_hint="--holdout")
-    dropped = split(drop) or []
-    named = [label, segment_by, time, *dropped]
-    form = text_form(delimiter, decimal, encoding)
+    form = TextFormat(delimiter, decimal, encoding)
     check_detector(detector)
     check_engine(engine, address)
-    check_place(out)
-    with reading(data, form, needed=named) as rows:
-        cut = _cut(rows.table, _How(label, segment_by, time, every, detector, seed, dropped))
-        decision = _decide(cut, label, current, holdout, seed, [*dropped, *cut.drop], engine)
-        noted = (*rows.notes, *cut.notes, *decision.warnings, *_unwritten(cut.table))
-        origin = trace(command_line(), data)
-        decision = replace(decision, warnings=noted, cut=cut.words, origin=origin)
-        files = _write(decision, cut, out)
+    check_writable(out)
+    with read_data(data, form, needed=[label, segment_by, time, *dropped]) as rows:
+        with progress_task("Looking for drifts") as watch:
+            segmented = cut(rows.table, label, by, drop=dropped, seed=seed, watch=watch)
+        decision = _decide(segmented, label, current, holdout, seed, dropped, engine)
+        notes = (*rows.notes, *segmented.notes, *decision.warnings, *_missing(segmented.table))
+        origin = Origin.of(command_line(), rows.files)
+        decision = replace(decision, warnings=notes, cut=segmented.description, origin=origin)
+        files = _write(decision, segmented.table, out)
     if as_json:
         print_json("select", _document(decision, files))
-        return
-    console = table_console()
-    console.print(_segments(decision))
-    console.print(_methods(decision))
-    for sentence in decision.sentences():
-        say(sentence)
-    for note in decision.warnings:
-        say(f"Note: {note}")
-    for path in files.values():
-        typer.echo(path)
-
-
-class _How(NamedTuple):
-    """How to cut."""
-
-    label: str
-    segment_by: str | None
-    time: str | None
-    every: str | None
-    detector: str
-    seed: int
-    drop: list[str]
-
-
-class _Cut(NamedTuple):
-    """The table in order, the segment of each row, what segments are, the column they came from."""
-
-    table: Any
-    segments: Any
-    words: str
-    drop: list[str]
-    notes: list[str]
-
-
-def _check_options(label: str, segment_by: str | None, time: str | None, every: str | None) -> None:
-    if label in (segment_by, time):
-        raise InputError(f"{label!r} is the label; segments are cut by another column")
-    if segment_by and time:
-        raise InputError(
-            f"got --segment-by {segment_by} and --time {time}; give one of them, or none to let a "
-            "detector cut the rows"
-        )
-    if bool(time) != bool(every):
-        raise InputError("--time and --every belong together, as in --time ts --every 30d")
-    if every:
-        from driftquilt.decision.spans import Span  # noqa: PLC0415
-
-        Span.parse(every)
-
-
-def _cut(table: Any, how: _How) -> _Cut:
-    from driftquilt.decision.cutting import (  # noqa: PLC0415
-        by_column,
-        by_detector,
-        by_time,
-        sort_by_time,
-    )
-
-    if how.segment_by:
-        words = f"the values of the column {how.segment_by!r}"
-        return _Cut(table, by_column(table, how.segment_by), words, [how.segment_by], [])
-    if how.time and how.every:
-        ordered = sort_by_time(table, how.time)
-        sorted_ = f"the rows were not in order of {how.time!r} and have been sorted"
-        notes = [] if ordered is table else [sorted_]
-        words = f"spans of {how.every} of the column {how.time!r}"
-        return _Cut(ordered, by_time(ordered, how.time, how.every), words, [how.time], notes)
-    with progress_bar() as bar:
-        task = bar.add_task("Looking for drifts", total=table.num_rows)
-
-        def watch(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        segments = by_detector(
-            table, how.label, how.detector, drop=how.drop, seed=how.seed, watch=watch
-        )
-    words = f"the rows from drift to drift, as {how.detector} finds them"
-    return _Cut(table, segments, words, [], [])
+    else:
+        _print(decision, files)
 
 
 def _decide(
-    cut: _Cut,
+    segmented: Cut,
     label: str,
     current: str | None,
     holdout: float,
@@ -187,9 +132,6 @@ def _decide(
     drop: list[str],
     engine: str,
 ) -> Decision:
-    from driftquilt.decision.decide import decide  # noqa: PLC0415
-    from driftquilt.quilt.classifier import QuiltClassifier  # noqa: PLC0415
-
     with progress_bar() as bar:
         task = bar.add_task("Deciding", total=None)
 
@@ -197,83 +139,87 @@ def _decide(
             bar.update(task, description=step.capitalize(), completed=done, total=total)
 
         return decide(
-            cut.table,
+            segmented.table,
             label,
-            cut.segments,
+            segmented.segments,
             current=current,
             holdout=holdout,
             seed=seed,
-            drop=drop,
+            drop=[*drop, *segmented.drop],
             watch=watch,
             estimator=QuiltClassifier(engine=engine),
         )
 
 
-def _unwritten(table: Any) -> list[str]:
-    from driftquilt.decision.folder import ROWS, unwritten  # noqa: PLC0415
-
-    names = unwritten(table)
-    return (
-        [f"{ROWS} lacks columns of kinds that Parquet has not: {listing(names)}"] if names else []
-    )
+def _missing(table: Any) -> list[str]:
+    names = unwritable_columns(table)
+    return [f"{ROWS} lacks columns of types that Parquet lacks: {listing(names)}"] if names else []
 
 
-def _write(decision: Decision, cut: _Cut, out: Path) -> dict[str, str]:
-    from driftquilt.decision.folder import MODEL, PAGE, ROWS, WHY, write_decision  # noqa: PLC0415
-    from driftquilt.report.from_decision import page_of_decision  # noqa: PLC0415
-
+def _write(decision: Decision, table: Any, out: Path) -> dict[str, str]:
     with progress_bar() as bar:
         bar.add_task("Writing", total=None)
-        page = render_page(page_of_decision(decision))
-        folder = write_decision(decision, cut.table, cut.segments, out, page)
-    files = {"model": MODEL, "rows": ROWS, "reasons": WHY} | ({"report": PAGE} if page else {})
+        report = render_report(page_of_decision(decision))
+        folder = write_decision(decision, table, out, report)
+    files = {"model": MODEL, "rows": ROWS, "reasons": SELECTION}
+    if report:
+        files["report"] = REPORT
     return {kind: str(folder / name) for kind, name in files.items()}
 
 
 def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
-    """What is in selection.json, but for the curves of every epoch."""
-    told = decision.to_json()
+    """Return what is in selection.json, but for the curves of every epoch."""
+    record = decision.to_json()
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
         "cut", "sentences", "disparity_max", "past", "methods", "constant", "columns",
         "warnings", "origin",
     )  # fmt: skip
-    return {key: told[key] for key in keys} | {"files": files}
+    return {key: record[key] for key in keys} | {"files": files}
+
+
+def _print(decision: Decision, files: dict[str, str]) -> None:
+    console = table_console()
+    console.print(_segments(decision))
+    console.print(_methods(decision))
+    for sentence in decision.sentences():
+        say(sentence)
+    say_notes(decision.warnings, err=False)
+    for path in files.values():
+        typer.echo(path)
 
 
 def _segments(decision: Decision) -> Table:
-    from driftquilt.quilt.explanation import percent  # noqa: PLC0415
-
     table = Table(
         title=clean(f"Past segments, for {decision.current}"),
         title_justify="left",
-        caption=_told_of_scores(decision.selection.disparity_max),
+        caption=_explain_scores(decision.selection.disparity_max),
         caption_justify="left",
     )
-    for name in ("segment", "rows", "right", "disparity", "gain", "epochs", ""):
+    for name in ("segment", "rows", "accuracy", "disparity", "gain", "epochs", ""):
         table.add_column(name, justify="left" if name in ("segment", "") else "right")
-    for line, use in zip(decision.past(), decision.selection, strict=True):
-        right = "" if line["correct"] is None else f"{line['correct']:.3f}"
-        numbers = (f"{line['disparity']:.2f}", f"{line['gain']:+.4f}", percent(line["share"]))
+    for record, use in zip(decision.past(), decision.selection, strict=True):
+        accuracy = "" if record["correct"] is None else f"{record['correct']:.3f}"
+        numbers = (f"{record['disparity']:.2f}", f"{record['gain']:+.4f}", percent(record["share"]))
         style = None if use.kept else "dim"
         name, n_rows = clean(use.name), f"{use.n_rows:,}"
-        table.add_row(name, n_rows, right, *numbers, use.fate, style=style)
+        table.add_row(name, n_rows, accuracy, *numbers, use.fate, style=style)
     return table
 
 
-def _told_of_scores(bound: float) -> str:
+def _explain_scores(bound: float) -> str:
     return (
-        "right: share of its rows that the model has right. disparity, gain: medians over epochs; "
-        f"an epoch uses what is below {bound:.2f} (the bound) and above 0 in that very epoch. "
-        "epochs: share that used it."
+        "accuracy: share of the segment's rows that the new model gets right. disparity and gain "
+        "are medians over epochs; a segment is used in an epoch if its disparity is below "
+        f"{bound:.2f} and its gain above 0. epochs: share of epochs that used it."
     )
 
 
 def _methods(decision: Decision) -> Table:
-    asked = decision.methods[0].n_rows
-    title = f"Accuracy on {plural(asked, 'row')} that no model has seen"
-    if not asked:
-        title = "No rows were held out: accuracy on validation rows alone"
+    n_rows = decision.methods[0].n_rows
+    title = f"Accuracy on {plural(n_rows, 'held-out row')}"
+    if not n_rows:
+        title = "No rows were held out: accuracy on validation rows only"
     table = Table(title=title, title_justify="left")
     for name in ("trained on", "validation", "held out", "95 % interval", "Quilt is"):
         table.add_column(name, justify="left" if name in ("trained on", "Quilt is") else "right")
@@ -282,7 +228,7 @@ def _methods(decision: Decision) -> Table:
     return table
 
 
-def _method_cells(method: Method) -> tuple[str, ...]:
+def _method_cells(method: MethodScore) -> tuple[str, ...]:
     validation = f"{method.validation:.3f}"
     if method.accuracy is None:
         return method.name, validation, "", "", ""

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from driftquilt import server
-from driftquilt.cli.output import AsJson, print_json
+from driftquilt.cli.options import AsJson
+from driftquilt.cli.output import print_json
 from driftquilt.errors import InputError
 
 __all__ = ["serve"]
@@ -21,7 +22,7 @@ def serve(
     host: Annotated[
         str | None,
         typer.Option(
-            help="Address to listen on (127.0.0.1); any but this machine's own needs a token."
+            help="Address to listen on (127.0.0.1); any but this machine's own address needs a token."
         ),
     ] = None,
     port: Annotated[
@@ -33,37 +34,37 @@ def serve(
     max_body_bytes: Annotated[
         int | None, typer.Option(help="Largest body of a request, in bytes (8,388,608).")
     ] = None,
-    max_rows: Annotated[int | None, typer.Option(help="Most rows of one request (10,000).")] = None,
-    max_streams: Annotated[int | None, typer.Option(help="Most streams (100).")] = None,
+    max_rows: Annotated[int | None, typer.Option(help="Maximum rows per request (10,000).")] = None,
+    max_streams: Annotated[int | None, typer.Option(help="Maximum number of streams (100).")] = None,
     max_waiting: Annotated[
         int | None,
-        typer.Option(help="Most predicted rows that wait for their labels, per stream (100,000)."),
+        typer.Option(help="Maximum predicted rows that wait for labels, per stream (100,000)."),
     ] = None,
     max_waiting_bytes: Annotated[
         int | None,
-        typer.Option(help="Most bytes that such rows take on the disk, per stream (268,435,456)."),
+        typer.Option(help="Maximum bytes of such rows on disk, per stream (268,435,456)."),
     ] = None,
     max_backlog: Annotated[
         int | None,
-        typer.Option(help="Most labelled rows that wait to be learned, per stream (50,000)."),
+        typer.Option(help="Maximum labelled rows that wait to be learned, per stream (50,000)."),
     ] = None,
     max_backlog_bytes: Annotated[
         int | None,
-        typer.Option(help="Most bytes of requests that wait so, per stream (67,108,864)."),
+        typer.Option(help="Maximum bytes of requests that wait to be learned, per stream (67,108,864)."),
     ] = None,
     max_connections: Annotated[
         int | None,
-        typer.Option(help="Most open connections, those of the live page among them (1,000)."),
+        typer.Option(help="Maximum open connections, including those of the live page (1,000)."),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="Most requests per second, per token (5,000).")
+        float | None, typer.Option(help="Maximum requests per second, per token (5,000).")
     ] = None,
     body_seconds: Annotated[
         float | None,
-        typer.Option(help="Longest time that a request's body may take to arrive (30)."),
+        typer.Option(help="Seconds that a request's body may take to arrive (30)."),
     ] = None,
     drain_seconds: Annotated[
-        float | None, typer.Option(help="Longest time that open requests get at shutdown (20).")
+        float | None, typer.Option(help="Seconds that open requests get at shutdown (20).")
     ] = None,
     n_workers: Annotated[int | None, typer.Option(help="Processes that train (1).")] = None,
     feeds: Annotated[
@@ -79,11 +80,11 @@ def serve(
     ] = None,
     log_format: Annotated[
         Literal["json", "text"] | None,
-        typer.Option(help="Lines of json for machines, or text for people (json)."),
+        typer.Option(help="Log lines as json for machines or text for people (json)."),
     ] = None,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"] | None,
-        typer.Option(help="The least that is logged: debug, info, warning or error (info)."),
+        typer.Option(help="Lowest level that is logged: debug, info, warning or error (info)."),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Check the settings and the tokens, then end.")
@@ -93,8 +94,8 @@ def serve(
     """Serve streams over HTTP: predict, learn, adapt, and a page to watch them.
 
     A setting is taken from its flag, else from the environment (DRIFTQUILT_SERVE_PORT and so
-    on), else from the file of --config. Reachable from this machine alone and without tokens,
-    everybody on it may do everything; make a token to change that. SIGTERM ends it in order.
+    on), else from the file of --config. Until the first token is created, anyone on this machine
+    has full access, and no other machine has any. SIGTERM shuts it down cleanly.
 
     Example: driftquilt serve --store state --port 8321
 
@@ -117,10 +118,10 @@ def serve(
 
 
 def _by_stream(pairs: list[str]) -> dict[str, str]:
-    """URLs by stream; a URL may hold a password, so no message shows it."""
+    """Return URLs by stream; a URL may hold a password, so no message shows it."""
     split = [pair.partition("=") for pair in pairs]
     if not all(name and url for name, _, url in split):
-        raise InputError("a broker is given as STREAM=URL, such as clicks=redis://host?stream=rows")
+        raise InputError("give a broker as STREAM=URL, such as clicks=redis://host?stream=rows")
     by_stream = {name: url for name, _, url in split}
     if len(by_stream) < len(split):
         raise InputError("a stream is given two brokers; one feeds it, and one takes its answers")
