@@ -130,7 +130,7 @@ def test_quick_takes_one_seed_and_leaves_the_long_stream_out(
         asked.append((experiments, settings["n_seeds"], settings["datasets"]))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.paper.plan.make_plan", plan)
+    monkeypatch.setattr("driftquilt.cli.reproduce.make_plan", plan)
     drive("reproduce", "--quick")
     drive("reproduce", "ablation", "--quick", "--datasets", "sine")
     everything = ["accuracy", "selection", "ablation", "initialization", "case-study"]

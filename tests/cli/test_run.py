@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pytest
+from driftquilt.stream.runner import QuiltStream
 
 from driftquilt.cli.run import Timer, print_progress
 from driftquilt.decision.replay import Replay
-from driftquilt.stream.runner import QuiltStream
 from tests.cli.conftest import Drive
 from tests.decision.tables import sine_table
 from tests.small_streams import write_sine

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftquilt.decision.replay import EVENTS, Replay
-from driftquilt.decision.replayed import read_replay
+from driftquilt.decision.journal import EVENTS, read_replay
+from driftquilt.decision.replay import Replay
 from tests.crash import test_stream as streams
 from tests.crash.killing import Workers, report
 from tests.crash.test_stream import N_ROWS, ROWS, open_or_start

@@ -30,7 +30,7 @@ from pathlib import Path
 from driftquilt.data import mapped_memory
 mapped_memory.LIMIT = int(sys.argv[2])
 from driftquilt.cli.app import app
-from driftquilt.decision.labelled import labelled_rows
+from driftquilt.decision.streaming import labelled_rows
 from driftquilt.data.files import open_data
 from driftquilt.data.mapped_memory import MappedFile
 

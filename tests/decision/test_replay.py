@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from driftquilt.decision.baselines import METHODS, baselines
-from driftquilt.decision.replay import COUNT, EVENTS, Progress, Replay
-from driftquilt.decision.replayed import TrainedAt, read_replay
+from driftquilt.decision.backtest import BASELINES, baselines
+from driftquilt.decision.journal import COUNT, EVENTS, TrainedAt, read_replay
+from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted
@@ -105,9 +105,9 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
             InputError, match="columns dropped were 'segment' and are 'segment', 'x0'"
         ):
             replay(table, tmp_path, stream, drop=["segment", "x0"])
-        with pytest.raises(InputError, match="The first row is another"):
+        with pytest.raises(InputError, match="The first row differs"):
             replay(table.slice(1), tmp_path, stream)
-        with pytest.raises(InputError, match="has learned 300 rows, but the table has 200"):
+        with pytest.raises(InputError, match="has learned 300 rows, but the table has only 200"):
             replay(table.slice(0, 200), tmp_path, stream)
         with pytest.raises(InputError, match="were not replayed to this folder"):
             replay(table, tmp_path / "elsewhere", stream)
@@ -117,7 +117,7 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="1 row without a label, but 0 were skipped"):
             replay(missing, tmp_path, stream)
         late = [0, 400, *range(1, 400), *range(401, 750)]  # a row came in among the old ones
-        with pytest.raises(InputError, match="row 300 of the stream is another"):
+        with pytest.raises(InputError, match="row 300 of the stream differs"):
             replay(table.take(late), tmp_path, stream)
         replay(table.slice(0, 310), tmp_path, stream)  # the right ones still are not
     with pytest.raises(InputError, match="but the stream is new"):
@@ -127,7 +127,7 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
 def test_rows_are_refused_by_the_call_and_not_by_the_first_step(tmp_path: Path) -> None:
     stream, table = start(), sine_table(2, 100)
     replay(table, tmp_path, stream)
-    with pytest.raises(InputError, match="tells of other rows"):
+    with pytest.raises(InputError, match="belongs to other rows"):
         Replay(stream, tmp_path).run(table, "label")
     steps = Replay(stream, tmp_path).run(table, "label", drop=["segment"])
     assert [progress.rows for progress in steps] == [200]  # nothing is left to do
@@ -147,7 +147,7 @@ def test_a_stream_that_learned_elsewhere_is_refused(tmp_path: Path) -> None:
     replay(table.slice(0, 200), tmp_path, stream)
     rows = table.drop_columns(["label", "segment"]).slice(200, COUNT + 1)
     stream.learn_many(rows.to_pylist(), table["label"].slice(200, COUNT + 1).to_pylist())
-    with pytest.raises(InputError, match=r"has learned 401 rows, but .* tells of 200"):
+    with pytest.raises(InputError, match=r"has learned 401 rows, but .* has only 200"):
         replay(table, tmp_path, stream)
 
 
@@ -164,7 +164,7 @@ def test_damage_is_found_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is damaged: KeyError"):
         read_replay(tmp_path)
     path.write_text("".join(good[1:]))
-    with pytest.raises(InputError, match="is no replay that this version"):
+    with pytest.raises(InputError, match="is not a replay"):
         read_replay(tmp_path)
 
 
@@ -192,7 +192,7 @@ def test_baselines_are_asked_about_the_rows_after_each_training() -> None:
     found = baselines(
         table, "label", trainings, drop=["segment"], watch=lambda *at: told.append(at)
     )
-    assert tuple(found) == METHODS
+    assert tuple(found) == BASELINES
     assert sorted(found["all data"]) == [200, 400, 600, 800, 1000, 1200]
     assert found["all data"][200] == found["current only"][200]  # the first has no past
     assert found["current only"][1200] > found["all data"][1200] + 0.1

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from driftquilt.decision.cutting import by_column
-from driftquilt.decision.decide import decide
+from driftquilt.decision.deciding import decide
+from driftquilt.decision.journal import read_replay
 from driftquilt.decision.replay import Replay
-from driftquilt.decision.replayed import read_replay
 from driftquilt.report.from_decision import page_of_decision, page_of_replay
 from tests.decision.tables import sine_table, tiny
 from tests.stream.streams import start

@@ -71,10 +71,11 @@ _BATCH_BYTES = 32 << 20  # fewer and longer batches are faster to find rows in
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A table, and what the user should know about how it was read."""
+    """A table, the files it was read from (none of a pipe), and notes for the user."""
 
     table: Any
     notes: tuple[str, ...]
+    files: tuple[Path, ...] = ()
 
 
 class _Rows(Protocol):
@@ -102,15 +103,17 @@ def open_data(
     seemed is read again from the start. The table stays usable after the block, but its resident
     part is not bounded any more.
     """
-    inputs = _open_inputs(paths, watch, form)
-    files, table, notes = _map_inputs(inputs) or _convert(inputs, watch)
+    found = () if "-" in paths else tuple(find_files(paths))
+    inputs = [_open_rows(open_file(path), path.name, form) for path in found]
+    inputs = inputs or [_open_standard_input(paths, watch, form)]
+    mapped, table, notes = _map_inputs(inputs) or _convert(inputs, watch)
     names = listing([rows.source.name for rows in inputs])
     if table.num_rows == 0:
         raise InputError(f"{names} has columns but no rows; give a file with rows")
     if len(inputs) > 1:
         notes = [f"{len(inputs)} files, in this order: {names}", *notes]
-    with limit_memory(files):
-        yield Data(table, tuple(notes))
+    with limit_memory(mapped):
+        yield Data(table, tuple(notes), found)
 
 
 def write_table(batches: Iterable[Any], path: str | os.PathLike[str]) -> int:
@@ -202,16 +205,14 @@ class _ArrowRows:
             ) from error
 
 
-def _open_inputs(
+def _open_standard_input(
     paths: Sequence[str | os.PathLike[str]], watch: Watch | None, form: TextFormat
-) -> list[_Rows]:
-    if "-" not in paths:
-        return [_open_rows(open_file(path), path.name, form) for path in find_files(paths)]
+) -> _Rows:
     if len(paths) > 1:
         raise InputError(
             "- is standard input and cannot be combined with files; name files, or pipe all in"
         )
-    return [_open_rows(spool("standard input", sys.stdin.buffer, watch), None, form)]
+    return _open_rows(spool("standard input", sys.stdin.buffer, watch), None, form)
 
 
 def _open_rows(source: ByteSource, file_name: str | None, form: TextFormat) -> _Rows:

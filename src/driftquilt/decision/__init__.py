@@ -1,6 +1,77 @@
 """From a table to a decision that a person can approve, and from a table to a replayed stream.
 
-Read the modules in this order: `columns`, `labels`, `spans`, `cutting`; then `layout`, `telling`,
-`fitting`, `measure`, `values`, `words`, `decide`, `folder`; then `journal`, `replay`, `replayed`,
-`baselines`.
+To decide, cut a table into segments (`by_column`, `by_time`, `by_detector`), call `decide`, and
+write the `Decision` to a folder. To see how a live stream would have done, run a `Replay`.
+
+Read the modules in this order: `cutting`, `layout`, `training`, `leakage`, `measure`, `sentences`,
+`decision`, `deciding`, `folder`; then `streaming`, `journal`, `replay`, `backtest`.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftquilt.decision.backtest import RunRecord, StreamSetup, baselines, open_stream
+    from driftquilt.decision.columns import ColumnFacts
+    from driftquilt.decision.cutting import by_column, by_time, sort_by_time
+    from driftquilt.decision.deciding import decide
+    from driftquilt.decision.decision import DataFile, Decision, Origin
+    from driftquilt.decision.folder import read_decision, write_decision
+    from driftquilt.decision.journal import PromotedModel, Replayed, read_replay
+    from driftquilt.decision.measure import MethodScore, interval, p_value, verdict
+    from driftquilt.decision.replay import Progress, Replay
+    from driftquilt.decision.streaming import by_detector
+
+__all__ = [
+    "ColumnFacts",
+    "DataFile",
+    "Decision",
+    "MethodScore",
+    "Origin",
+    "Progress",
+    "PromotedModel",
+    "Replay",
+    "Replayed",
+    "RunRecord",
+    "StreamSetup",
+    "baselines",
+    "by_column",
+    "by_detector",
+    "by_time",
+    "decide",
+    "interval",
+    "open_stream",
+    "p_value",
+    "read_decision",
+    "read_replay",
+    "sort_by_time",
+    "verdict",
+    "write_decision",
+]
+
+# Imported at first use: deciding does not need the stream, nor a report the training.
+_MODULES = {
+    "backtest": ["RunRecord", "StreamSetup", "baselines", "open_stream"],
+    "columns": ["ColumnFacts"],
+    "cutting": ["by_column", "by_time", "sort_by_time"],
+    "deciding": ["decide"],
+    "decision": ["DataFile", "Decision", "Origin"],
+    "folder": ["read_decision", "write_decision"],
+    "journal": ["PromotedModel", "Replayed", "read_replay"],
+    "measure": ["MethodScore", "interval", "p_value", "verdict"],
+    "replay": ["Progress", "Replay"],
+    "streaming": ["by_detector"],
+}
+_LAZY = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

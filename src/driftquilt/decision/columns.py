@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftquilt.data.mapped_memory import note_read
-from driftquilt.decision.words import name_some
+from driftquilt.decision.sentences import name_some
 from driftquilt.errors import InputError
 from driftquilt.text import suggest
 
@@ -120,10 +120,9 @@ def leave_out(
 
 
 def unfit_warning(facts: Iterable[ColumnFacts]) -> list[str]:
-    """What to say of the columns that are not used, if any is not."""
+    """Return a warning about the columns that are not used, if there are any."""
     names = [fact.name for fact in facts if not fact.used]
-    said = f"columns that cannot be learned from are left out: {name_some(names)}"
-    return [said] if names else []
+    return [f"columns that cannot be learned from are left out: {name_some(names)}"] * bool(names)
 
 
 def blocks(column: pa.ChunkedArray) -> Iterator[pa.Array]:

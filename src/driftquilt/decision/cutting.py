@@ -1,24 +1,29 @@
-"""Which segment does each row of a table belong to? Three ways to cut one into segments.
+"""Cut a table into segments: which segment each row belongs to.
 
-    by_column    its values, in order of first appearance
+    by_column    the values of a column, in order of first appearance
     by_time      spans of a date or timestamp, such as months
-    by_detector  from one drift to the next, as a stream would have found them
+    by_detector  from one drift to the next, as a stream finds them (in `streaming`)
 
-All give one value per row as `QuiltClassifier.fit(..., segments=...)` takes it: an Arrow array,
-with no Python object per row. A cut into one segment is refused: there would be no past.
+`cut` chooses between them. Each returns one value per row as `QuiltClassifier.fit(...,
+segments=...)` takes it: an Arrow array, with no Python object per row. A single segment is
+refused: there would be no past.
+
+Months, quarters and years begin where the calendar has them begin; minutes, hours, days and
+weeks are counted from midnight of the day of the first row.
 
 >>> table = pa.table({"month": ["may", "may", "june"], "x": [1, 2, 3]})
 >>> by_column(table, "month").unique().to_pylist()
 ['may', 'june']
->>> by_column(table, "mont")
-Traceback (most recent call last):
-driftquilt.errors.InputError: there is no segment column 'mont' in the table; did you mean \
-'month'? There are 'month', 'x'
+>>> span, moments = Span.parse("1q"), np.array(["2024-03-05", "2024-04-01"], dtype="M8[m]")
+>>> [span.name(number, moments[0]) for number in span.numbers(moments, moments[0])]
+['2024-Q1', '2024-Q2']
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,24 +33,95 @@ from numpy.typing import NDArray
 
 from driftquilt.data.labels import distinct_ints
 from driftquilt.decision.columns import blocks, check_table, find_column, is_text_kind
-from driftquilt.decision.labelled import labelled_rows
-from driftquilt.decision.spans import Span
-from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
-from driftquilt.stream.guard import Guard
-from driftquilt.stream.learning import Learning
 
-__all__ = ["Segments", "by_column", "by_detector", "by_time", "sort_by_time"]
+__all__ = [
+    "Cut",
+    "CutBy",
+    "Segments",
+    "Span",
+    "by_column",
+    "by_time",
+    "coded",
+    "cut",
+    "refuse_one",
+    "sort_by_time",
+    "sort_rows",
+]
 
 Segments: TypeAlias = pa.Array | pa.ChunkedArray
 
 _FEW = 20  # segments that may have a single row each
-_MOST_SORTED = 5_000_000  # rows; sorting copies the table
-_PROGRESS = 1_000  # rows from one call to the next
+_MAX_SORTED = 5_000_000  # rows; sorting copies the table
+_MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
+_MONTHS = {"mo": 1, "q": 3, "y": 12}
+_YEAR_0 = 1970 * 12  # months that numpy counts from, so that spans of 6mo begin in January
+
+
+@dataclass(frozen=True)
+class CutBy:
+    """How to cut: by the values of a column, by spans of a time column, or by a detector."""
+
+    segment_by: str | None = None
+    time: str | None = None
+    every: str | None = None
+    detector: str = "adwin"
+
+    def check(self, label: str) -> None:
+        """Refuse options that contradict each other, before a file is read."""
+        if label in (self.segment_by, self.time):
+            raise InputError(f"{label!r} is the label; cut the rows by another column")
+        if self.segment_by and self.time:
+            raise InputError(
+                f"got --segment-by {self.segment_by} and --time {self.time}; give one of them, or "
+                "neither to let a detector cut the rows"
+            )
+        if bool(self.time) != bool(self.every):
+            raise InputError("--time and --every belong together, as in --time ts --every 30d")
+        if self.every:
+            Span.parse(self.every)
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """The rows in order, the segment of each row, and what the segments are.
+
+    `drop` is the column that the segments came from, which a model must not learn from.
+    """
+
+    table: pa.Table
+    segments: Segments
+    description: str
+    drop: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def cut(
+    table: pa.Table,
+    label: str,
+    by: CutBy,
+    *,
+    drop: Sequence[str] = (),
+    seed: int = 0,
+    watch: Callable[[int, int], None] | None = None,
+) -> Cut:
+    """Cut the rows into segments; `watch` gets the rows done and all rows of a detector."""
+    if by.segment_by:
+        description = f"the values of the column {by.segment_by!r}"
+        return Cut(table, by_column(table, by.segment_by), description, (by.segment_by,))
+    if by.time and by.every:
+        ordered, notes = sort_rows(table, by.time)
+        description = f"spans of {by.every} of the column {by.time!r}"
+        segments = by_time(ordered, by.time, by.every)
+        return Cut(ordered, segments, description, (by.time,), notes)
+    from driftquilt.decision.streaming import by_detector  # noqa: PLC0415  loads river
+
+    segments = by_detector(table, label, by.detector, drop=drop, seed=seed, watch=watch)
+    return Cut(table, segments, f"the rows from drift to drift, as {by.detector} finds them")
 
 
 def by_column(table: pa.Table, name: str) -> Segments:
-    """The column itself, in a kind that is read without an object per row."""
+    """Return the column itself, as a type that is read without an object per row."""
     check_table(table)
     column = _as_names(name, find_column(table, name, "segment column"))
     _refuse_gaps(name, column)
@@ -59,12 +135,12 @@ def by_column(table: pa.Table, name: str) -> Segments:
                 "it looks like an id; name a column whose values last, such as a month, or cut by "
                 "time"
             )
-    _refuse_one(len(seen), f"the column {name!r} is {next(iter(seen))} in every row")
+    refuse_one(len(seen), f"the column {name!r} is {next(iter(seen))} in every row")
     return column
 
 
 def by_time(table: pa.Table, column: str, every: str) -> Segments:
-    """Spans such as "1mo" of a date or timestamp, in its own time zone; rows are in its order."""
+    """Return spans such as "1mo" of a date or timestamp, in its time zone; rows are in order."""
     check_table(table)
     span, codes = Span.parse(every), np.empty(table.num_rows, dtype=np.int32)
     place: dict[int, int] = {}
@@ -75,44 +151,12 @@ def by_time(table: pa.Table, column: str, every: str) -> Segments:
         start += len(moments)
     if len(place) > max(_FEW, len(codes) / 2):
         raise InputError(f"spans of {every} have hardly a row each; choose longer ones")
-    _refuse_one(len(place), f"all rows lie in one span of {every}")
-    return _coded(codes, [span.name(number, first) for number in place])
-
-
-def by_detector(
-    table: pa.Table,
-    label: str,
-    detector: Any = "adwin",
-    *,
-    drop: Iterable[str] = (),
-    guard: Guard | None = None,
-    seed: int = 0,
-    watch: Callable[[int, int], None] | None = None,
-) -> Segments:
-    """From drift to drift of an online net that predicts each row and then learns it.
-
-    Rows without a label are not learned; they belong where they lie. `watch` is told the rows
-    done and all rows, now and then.
-    """
-    check_table(table)
-    learning = Learning(make_detector(detector, seed), seed, n_recent=1)
-    guard, begins, last_drift = Guard() if guard is None else guard, [0], 0
-    for row, x, y in labelled_rows(table, label, drop):
-        fired = learning.learn(x, y)
-        n_current = row + 1 - begins[-1]
-        if fired and guard.accepts_drift(n_current, row + 1 - last_drift):
-            learning.begin_segment(drift=True)
-            begins.append(row + 1)
-            last_drift = row + 1
-        elif fired:
-            learning.detector = learning.detector.fresh()
-        if watch is not None and row % _PROGRESS == 0:
-            watch(row, table.num_rows)
-    return _between([begin for begin in begins if begin < table.num_rows], table.num_rows)
+    refuse_one(len(place), f"all rows lie in one span of {every}")
+    return coded(codes, [span.name(number, first) for number in place])
 
 
 def sort_by_time(table: pa.Table, column: str) -> pa.Table:
-    """The rows in order of time, those of one moment as they were; the same table if they are.
+    """Return the rows in order of time, with ties as they were; the same table if they are.
 
     Times are dates, timestamps or numbers, none missing. Sorting is for tables that fit in memory.
     """
@@ -123,17 +167,77 @@ def sort_by_time(table: pa.Table, column: str) -> pa.Table:
     back = _first_backward(moments)
     if back is None:
         return table
-    if table.num_rows > _MOST_SORTED:
+    if table.num_rows > _MAX_SORTED:
         raise InputError(
             f"the rows are not in order of {column!r}: row {back} is {moments[back]}, after "
-            f"{moments[back - 1]}; there are {table.num_rows:,} rows, and sorting would load them "
-            f"all, sort the file by {column!r} before"
+            f"{moments[back - 1]}; sorting would load all {table.num_rows:,} rows into memory, "
+            f"sort the file by {column!r} first"
         )
     return table.take(pc.sort_indices(table, sort_keys=[(column, "ascending")]))
 
 
+def sort_rows(table: pa.Table, column: str | None) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the table in order of the column, if one is given, and a note if it was not so."""
+    if column is None:
+        return table, ()
+    ordered = sort_by_time(table, column)
+    note = f"the rows were not in order of {column!r} and have been sorted"
+    return ordered, () if ordered is table else (note,)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A number of units of time: "min", "h", "d", "w", "mo", "q" or "y"."""
+
+    count: int
+    unit: str
+
+    @classmethod
+    def parse(cls, every: str) -> Span:
+        """Read a span such as "30d", "12h", "15min", "1w", "1mo", "1q" or "1y"."""
+        units = "|".join([*_MINUTES, *_MONTHS])
+        match = re.fullmatch(rf"([0-9]{{1,6}})\s*({units})", str(every).strip())
+        if match is None or int(match[1]) == 0:
+            raise InputError(f"{every!r} is not a span of time; {_advice(str(every).strip())}")
+        return cls(int(match[1]), match[2])
+
+    def numbers(self, moments: NDArray[Any], first: Any) -> NDArray[np.int64]:
+        """Return the number of each moment's span; `first` is the moment of the first row."""
+        if self.unit in _MONTHS:
+            months = moments.astype("M8[M]").astype(np.int64) + _YEAR_0
+            return months // (self.count * _MONTHS[self.unit])
+        minutes = moments.astype("M8[m]").astype(np.int64) - _midnight(first)
+        return minutes // (self.count * _MINUTES[self.unit])
+
+    def name(self, number: int, first: Any) -> str:
+        """Return the name of a span: its beginning, as exact as the unit."""
+        if self.unit in _MONTHS:
+            month = int(number) * self.count * _MONTHS[self.unit] - _YEAR_0
+            year, part = str(np.datetime64(month, "M")).rsplit("-", 1)
+            quarter = f"{year}-Q{(int(part) + 2) // 3}"
+            return {"y": year, "q": quarter, "mo": f"{year}-{part}"}[self.unit]
+        begin = _midnight(first) + int(number) * self.count * _MINUTES[self.unit]
+        moment = np.datetime64(begin, "m")
+        by_day = self.unit in ("d", "w")
+        return str(moment.astype("M8[D]") if by_day else moment).replace("T", " ")
+
+
+def coded(codes: NDArray[np.int32], names: Sequence[str]) -> Segments:
+    """Return the names of the codes, without an object per row."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes), list(names))
+
+
+def refuse_one(n_segments: int, reason: str) -> None:
+    """Refuse a cut into a single segment."""
+    if n_segments < 2:  # noqa: PLR2004
+        raise InputError(
+            f"there is only one segment: {reason}; without a past there is nothing to select, cut "
+            "the rows another way"
+        )
+
+
 def _as_names(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column, cast if a classifier would make a Python object of each of its values."""
+    """Return the column, cast if a classifier would make a Python object of each of its values."""
     kind, types = column.type, pa.types
     if types.is_dictionary(kind):
         return column if is_text_kind(kind) else _as_names(name, column.cast(kind.value_type))
@@ -153,25 +257,17 @@ def _as_names(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _refuse_gaps(
-    name: str, column: pa.ChunkedArray, why: str = "every row belongs to a segment"
+    name: str, column: pa.ChunkedArray, reason: str = "every row belongs to a segment"
 ) -> None:
     start = 0
     for block in blocks(column):
         missing = np.flatnonzero(block.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
         if len(missing):
             raise InputError(
-                f"column {name!r} is missing in row {start + missing[0]}; {why}, fill it in or "
+                f"column {name!r} is missing in row {start + missing[0]}; {reason}, fill it in or "
                 "drop such rows"
             )
         start += len(block)
-
-
-def _refuse_one(n_segments: int, why: str) -> None:
-    if n_segments < 2:  # noqa: PLR2004
-        raise InputError(
-            f"there is one segment only: {why}; without a past there is nothing to select, cut "
-            "the rows another way"
-        )
 
 
 def _refuse_timeless(name: str, column: pa.ChunkedArray) -> None:
@@ -193,13 +289,20 @@ def _refuse_orderless(name: str, column: pa.ChunkedArray) -> None:
 
 
 def _moments(name: str, column: pa.ChunkedArray) -> Iterator[NDArray[Any]]:
-    """Moments on the wall of the column's own time zone, block by block, checked for order."""
+    """Yield local times in the column's own time zone, block by block, checked for order."""
     _refuse_timeless(name, column)
     _refuse_gaps(name, column)
     last, start = None, 0
     for block in blocks(column):
         moments = block.to_numpy(zero_copy_only=False)
-        _refuse_disorder(name, moments, last, start)
+        back = _backwards(moments, last)
+        if len(back):
+            row = int(back[0])
+            before = moments[row - 1] if row else last
+            raise InputError(
+                f"the rows are not in order of time: column {name!r}, row {start + row} is "
+                f"{moments[row]}, after {before}; sort them first (sort_by_time)"
+            )
         last, start = moments[-1], start + len(moments)
         if getattr(block.type, "tz", None) is not None:
             moments = pc.local_timestamp(block).to_numpy(zero_copy_only=False)
@@ -207,7 +310,7 @@ def _moments(name: str, column: pa.ChunkedArray) -> Iterator[NDArray[Any]]:
 
 
 def _first_backward(column: pa.ChunkedArray) -> int | None:
-    """The first row whose moment is before that of the row above."""
+    """Return the first row whose moment is before that of the row above."""
     last, start = None, 0
     for block in blocks(column):
         moments = block.to_numpy(zero_copy_only=False)
@@ -218,25 +321,14 @@ def _first_backward(column: pa.ChunkedArray) -> int | None:
     return None
 
 
-def _refuse_disorder(name: str, moments: NDArray[Any], last: Any, start: int) -> None:
-    back = _backwards(moments, last)
-    if len(back):
-        row = int(back[0])
-        before = moments[row - 1] if row else last
-        raise InputError(
-            f"the rows are not in order of time: column {name!r}, row {start + row} is "
-            f"{moments[row]}, after {before}; sort them first (sort_by_time)"
-        )
-
-
 def _backwards(moments: NDArray[Any], last: Any) -> NDArray[np.intp]:
-    """Rows whose moment is before that of the row above."""
+    """Return the rows whose moment is before that of the row above."""
     before = np.concatenate([moments[:1] if last is None else [last], moments[:-1]])
     return np.flatnonzero(moments < before)
 
 
 def _number(numbers: NDArray[np.int64], place: dict[int, int]) -> NDArray[np.int32]:
-    """Codes in order of first appearance; `place` remembers them from block to block."""
+    """Return codes in order of first appearance; `place` remembers them from block to block."""
     values, first, places = distinct_ints(numbers)
     codes = np.empty(len(values), dtype=np.int32)
     for at in np.argsort(first):
@@ -244,13 +336,18 @@ def _number(numbers: NDArray[np.int64], place: dict[int, int]) -> NDArray[np.int
     return codes[places]
 
 
-def _between(begins: Sequence[int], n_rows: int) -> Segments:
-    _refuse_one(len(begins), f"no drift was found in {n_rows} rows")
-    sizes = np.diff([*begins, n_rows])
-    ends = begins + sizes - 1
-    names = [f"rows {a}-{b}" for a, b in zip(begins, ends.tolist(), strict=True)]
-    return _coded(np.repeat(np.arange(len(names), dtype=np.int32), sizes), names)
+def _advice(every: str) -> str:
+    """Return what to write instead; a lone m may be minutes or months."""
+    short = re.fullmatch(r"([1-9][0-9]{0,5})\s*m", every, re.IGNORECASE)
+    if short is not None:
+        n = short[1]
+        return f"give a number and a unit, such as {n}min (minutes) or {n}mo (months)"
+    return (
+        "give a number and a unit, such as 30d; the units are min (minutes), h (hours), d (days), "
+        "w (weeks), mo (months), q (quarters) and y (years)"
+    )
 
 
-def _coded(codes: NDArray[np.int32], names: Sequence[str]) -> Segments:
-    return pa.DictionaryArray.from_arrays(pa.array(codes), list(names))
+def _midnight(moment: Any) -> int:
+    """Return the minutes to the beginning of the moment's day."""
+    return int(np.datetime64(moment, "D").astype("M8[m]").astype(np.int64))

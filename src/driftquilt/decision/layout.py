@@ -1,7 +1,7 @@
 """Which rows of a table are past, current and held out.
 
 Rows without a label, and segments after the current one, are left out. The last share of the
-current segment's rows is held out: nothing is trained on it, it measures.
+current segment's rows is held out: nothing is trained on it, it is only for measuring.
 
 >>> import pyarrow as pa
 >>> from driftquilt.decision.labels import Labels
@@ -48,12 +48,12 @@ class Layout:
     without_labels: Sequence[Hashable] = ()
 
     def of(self, segment: int) -> Rows:
-        """Rows of a segment."""
+        """Return the rows of a segment."""
         return self.rows[self.ends[segment - 1] if segment else 0 : self.ends[segment]]
 
     @property
     def n_past(self) -> int:
-        """Past segments."""
+        """Number of past segments."""
         return len(self.names) - 1
 
     @property
@@ -75,14 +75,14 @@ class Layout:
 def lay_out(labels: Labels, segments: Any, *, current: Any = None, holdout: float = 0.3) -> Layout:
     """Lay out the rows; `current` names the current segment, None means the last one."""
     if type(holdout) not in (int, float) or not 0 <= holdout < 1:
-        raise InputError(f"holdout is {holdout!r}; it takes a share from 0 to below 1")
+        raise InputError(f"holdout is {holdout!r}; give a share from 0 to below 1")
     names, codes = read_segments(segments, len(labels.codes))
     rows = np.arange(len(labels.codes), dtype=np.int32)
-    bare, n_unlabelled = list[Hashable](), int(np.count_nonzero(labels.codes < 0))
+    without_labels, n_unlabelled = list[Hashable](), int(np.count_nonzero(labels.codes < 0))
     if n_unlabelled:
         rows = rows[labels.codes >= 0]
-        names, codes, bare = _without_gaps(names, codes[rows])
-    at = _find(names, bare, current)
+        names, codes, without_labels = _without_gaps(names, codes[rows])
+    at = _find(names, without_labels, current)
     if at < len(names) - 1:
         rows, codes = rows[codes <= at], codes[codes <= at]
     if np.any(codes[1:] < codes[:-1]):
@@ -90,43 +90,45 @@ def lay_out(labels: Labels, segments: Any, *, current: Any = None, holdout: floa
     ends = np.cumsum(count_rows(codes, at + 1))
     n_held_out = int(holdout * (ends[-1] - (ends[-2] if at else 0)))
     later = names[at + 1 :]
-    return Layout(names[: at + 1], rows, ends, n_held_out, n_unlabelled, later, bare)
+    return Layout(names[: at + 1], rows, ends, n_held_out, n_unlabelled, later, without_labels)
 
 
-def spread(rows: Rows, most: int) -> Rows:
-    """At most so many of the rows, evenly spaced."""
-    if len(rows) <= most:
+def spread(rows: Rows, limit: int) -> Rows:
+    """Return at most `limit` of the rows, evenly spaced."""
+    if len(rows) <= limit:
         return rows
-    return rows[np.arange(most) * len(rows) // most]
+    return rows[np.arange(limit) * len(rows) // limit]
 
 
 def _without_gaps(
     names: Sequence[Hashable], codes: Codes
 ) -> tuple[list[Hashable], Codes, list[Hashable]]:
-    """Names and codes in order of first appearance among these rows, and the names after them."""
+    """Return names and codes in order of first appearance among these rows, and the names after."""
     values, first, codes = distinct_ints(codes)
     order = np.argsort(first)
     place = np.argsort(order).astype(np.int32)
-    bare = names[int(values[-1]) + 1 :]  # the codes given were in order of first appearance too
-    return [names[value] for value in values[order]], place[codes], [*bare]
+    after = names[int(values[-1]) + 1 :]  # the codes were in order of first appearance before, too
+    return [names[value] for value in values[order]], place[codes], [*after]
 
 
-def _find(names: Sequence[Hashable], bare: Sequence[Hashable], current: Any) -> int:
-    if current is None:
-        at = len(names) - 1
-    else:
-        texts = [str(name) for name in names]
-        if str(current) in map(str, bare):
-            raise InputError(
-                f"the segment {current!r} has no labels, so that no model can be trained for it; "
-                f"the last with labels is {texts[-1]}"
-            )
-        if str(current) not in texts:
-            raise InputError(f"no segment is called {current!r}; {suggest(current, texts[::-1])}")
-        at = texts.index(str(current))
+def _find(names: Sequence[Hashable], without_labels: Sequence[Hashable], current: Any) -> int:
+    """Return the place of the current segment."""
+    at = len(names) - 1 if current is None else _find_named(names, without_labels, str(current))
     if at == 0:
         raise InputError(
             f"there is no segment before the current one, {names[0]}: no past to select from; cut "
             "the rows into more segments, or name a later one"
         )
     return at
+
+
+def _find_named(names: Sequence[Hashable], without_labels: Sequence[Hashable], current: str) -> int:
+    texts = [str(name) for name in names]
+    if current in texts:
+        return texts.index(current)
+    if current in map(str, without_labels):
+        raise InputError(
+            f"the segment {current!r} has no labels, so that no model can be trained for it; "
+            f"the last with labels is {texts[-1]}"
+        )
+    raise InputError(f"no segment is called {current!r}; {suggest(current, texts[::-1])}")

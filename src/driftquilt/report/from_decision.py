@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from driftquilt import __version__
 from driftquilt.decision.columns import ColumnFacts
-from driftquilt.decision.origin import Origin
-from driftquilt.decision.replay import COUNT, WINDOW
-from driftquilt.decision.replayed import PromotedModel, Replayed
-from driftquilt.decision.values import Decision
-from driftquilt.decision.words import how_much
+from driftquilt.decision.decision import Decision, Origin
+from driftquilt.decision.sentences import how_much
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
 from driftquilt.text import plural
 
+if TYPE_CHECKING:  # a decision has no stream
+    from driftquilt.decision.journal import PromotedModel, Replayed
+
 __all__ = ["page_of_decision", "page_of_replay"]
 
-Counts = Mapping[str, Mapping[int, float]]  # accuracy over COUNT rows, by method and last row
+Counts = Mapping[str, Mapping[int, float]]  # accuracy over some rows, by method and last row
 
 
 def page_of_decision(decision: Decision, *, title: str = "") -> Page:
@@ -51,7 +52,9 @@ def page_of_replay(
     columns: Sequence[ColumnFacts] = (),
 ) -> Page:
     """Return a page with a selection per segment; `baselines` are accuracies of other methods."""
-    whole = {count.row: count.value for count in replayed.accuracy if count.n_rows == COUNT}
+    whole = {
+        count.row: count.value for count in replayed.accuracy if count.n_rows == replayed.count
+    }
     counts = {"Quilt": whole, **(baselines or {})}
     skipped = replayed.n_skipped
     without = f"{plural(skipped, 'row')} without {replayed.label!r}, skipped"
@@ -59,7 +62,7 @@ def page_of_replay(
         title or f"Replay of {plural(replayed.n_rows, 'row')}",
         _sentences(replayed, alone=bool(baselines)),
         tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
-        _rolling(counts, tuple(row for row in whole if row >= WINDOW), replayed.drift_rows),
+        _rolling(replayed, counts, tuple(row for row in whole if row >= replayed.window)),
         _notes(columns),
         (*((without,) if skipped else ()), *warnings),
         {"driftquilt": __version__ if origin is None else origin.version},
@@ -101,7 +104,11 @@ def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
     begin = replayed.begin_of(drift)
     end = min((row for row in replayed.seals if row > drift.row), default=replayed.n_rows)
     in_segment = {
-        name: [value for row, value in count.items() if drift.since <= row - COUNT and row <= end]
+        name: [
+            value
+            for row, value in count.items()
+            if drift.since <= row - replayed.count and row <= end
+        ]
         for name, count in counts.items()
     }
     accuracies = {name: float(np.mean(values)) for name, values in in_segment.items() if values}
@@ -109,14 +116,13 @@ def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
     return Drift(selection, accuracies, drift.bounds, begin or None)
 
 
-def _rolling(
-    counts: Counts, rows: tuple[int, ...], drifts: tuple[int, ...]
-) -> AccuracyLines | None:
+def _rolling(replayed: Replayed, counts: Counts, rows: tuple[int, ...]) -> AccuracyLines | None:
     """Return each method's accuracy over the rows before, where all of them were measured."""
-    by_method = {name: tuple(_mean(count, row) for row in rows) for name, count in counts.items()}
-    return AccuracyLines(rows, by_method, WINDOW, drifts) if rows else None
+    window, step = replayed.window, replayed.count
 
+    def mean(count: Mapping[int, float], row: int) -> float | None:
+        values = [count[at] for at in range(row, row - window, -step) if at in count]
+        return float(np.mean(values)) if len(values) == window // step else None
 
-def _mean(count: Mapping[int, float], row: int) -> float | None:
-    values = [count[at] for at in range(row, row - WINDOW, -COUNT) if at in count]
-    return float(np.mean(values)) if len(values) == WINDOW // COUNT else None
+    by_method = {name: tuple(mean(count, row) for row in rows) for name, count in counts.items()}
+    return AccuracyLines(rows, by_method, window, replayed.drift_rows) if rows else None

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftquilt.decision.origin import Origin
-from driftquilt.decision.values import Method
+from driftquilt.decision.decision import Origin
+from driftquilt.decision.measure import MethodScore
 from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
 from driftquilt.quilt.method import QuiltModel, TriedBound
 
@@ -103,7 +103,7 @@ class Page:
     versions: dict[str, str] = field(default_factory=dict)
     command: str = ""
     cut: str = ""
-    methods: tuple[Method, ...] = ()
+    methods: tuple[MethodScore, ...] = ()
     origin: Origin | None = None
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from driftquilt.decision.values import Method
-from driftquilt.decision.words import how_much
+from driftquilt.decision.measure import MethodScore
+from driftquilt.decision.sentences import how_much
 from driftquilt.quilt.explanation import KEPT_FROM, percent
 from driftquilt.quilt.method import TriedBound
 from driftquilt.report.escape import number
@@ -63,7 +63,7 @@ def _difference(page: Page, other: str, value: float) -> str:
     return "no clear difference" if is_unclear else number(value, 3, "+")
 
 
-def _compared(method: Method) -> dict[str, Any]:
+def _compared(method: MethodScore) -> dict[str, Any]:
     low, high = method.interval
     measured = method.accuracy is not None
     return {

@@ -1,20 +1,20 @@
-"""Columns that tell the segment: what a model learns from one holds nowhere else.
+"""Columns that reveal the segment: what a model learns from them holds in no other segment.
 
-A month, a date as text, a running number: hardly a value is in two segments. Numbers tell the
-segment if the ranges of all segments lie apart, but for a few rows at their ends; text does if
-the sets of values do. Of dates the day of the year is learned, which comes back after a year; so
-they tell the segment as long as most days have been there once, for a year and a half.
+Examples are a month, a date as text, a running number: hardly any value occurs in two segments.
+Numbers reveal the segment if the ranges of all segments lie apart, but for a few rows at their
+ends; text does if the sets of values do. Of dates the day of the year is learned, which comes back
+after a year; so they reveal the segment until most days have come twice, for a year and a half.
 
 >>> from driftquilt.decision.labels import Labels
 >>> from driftquilt.decision.layout import lay_out
 >>> table = pa.table({"id": range(40), "x": [1.5, 2.5] * 20, "month": ["may"] * 20 + ["june"] * 20})
 >>> labels = Labels("y", np.array([0, 1]), np.tile(np.array([0, 1], dtype=np.int32), 20))
->>> names = find_telling(table, lay_out(labels, table["month"]))
+>>> names = find_leaking_columns(table, lay_out(labels, table["month"]))
 >>> names
 ['id', 'month']
->>> warning(names)
-"columns 'id', 'month' tell the segment: hardly a value is in two of them, so what is learned \
-from it does not carry over; leave them out with --drop id,month"
+>>> leakage_warning(names)
+"columns 'id', 'month' reveal the segment: hardly any value occurs in two segments, so what is \
+learned from them does not carry over; leave them out with --drop id,month"
 """
 
 from __future__ import annotations
@@ -40,25 +40,30 @@ from driftquilt.decision.columns import (
 from driftquilt.decision.labels import clean_labels
 from driftquilt.decision.layout import Layout, Rows, spread
 
-__all__ = ["find_telling", "find_telling_in_stream", "remark", "warning"]
+__all__ = [
+    "find_leaking_columns",
+    "find_leaking_columns_in_stream",
+    "leakage_warning",
+    "note_leakage",
+]
 
-_FEW = 10  # rows of a segment, of which nothing is said
+_FEW = 10  # rows of a segment, too few to judge
 _SAMPLE = 200  # rows of a segment whose numbers are looked at
 _ENDS = (0.025, 0.975)  # of a range
 _HARDLY = 0.05  # of all rows
-_MOST_VALUES = 100_000  # different texts that are remembered
+_MAX_VALUES = 100_000  # different texts in memory
 _YEAR, _COMES_BACK = 365.25, 548  # days
 
 
-def find_telling(columns: pa.Table, layout: Layout) -> list[str]:
-    """The columns, each a kind that can be learned from, that tell the segment."""
+def find_leaking_columns(columns: pa.Table, layout: Layout) -> list[str]:
+    """Return the columns that reveal the segment; each has a type that can be learned from."""
     return _find(columns, np.split(layout.rows, layout.ends[:-1]))
 
 
-def find_telling_in_stream(
+def find_leaking_columns_in_stream(
     table: pa.Table, label: str, seals: Sequence[int], drop: Iterable[str] = ()
 ) -> list[str]:
-    """The same of a table that a stream has learned; it sealed a segment after so many rows."""
+    """Return the same for a table that a stream learned, sealing a segment after these rows."""
     learned = np.flatnonzero(present(clean_labels(table, label)))
     columns = features(table, label, drop, facts=describe(table))
     return _find(columns, np.split(learned, seals))
@@ -83,20 +88,21 @@ def _find(columns: pa.Table, by_segment: Sequence[Rows]) -> list[str]:
     ]
 
 
-def warning(names: Sequence[str]) -> str:
-    """What to say of some columns, at least one."""
-    shown, dropped = ", ".join(map(repr, names)), shlex.quote(",".join(names))
+def leakage_warning(names: Sequence[str]) -> str:
+    """Return the warning about these columns, at least one."""
     one = len(names) == 1
+    columns = f"{'column' if one else 'columns'} {', '.join(map(repr, names))}"
+    them = "it" if one else "them"
     return (
-        f"{'column' if one else 'columns'} {shown} {'tells' if one else 'tell'} the segment: "
-        "hardly a value is in two of them, so what is learned from it does not carry over; leave "
-        f"{'it' if one else 'them'} out with --drop {dropped}"
+        f"{columns} {'reveals' if one else 'reveal'} the segment: hardly any value occurs in two "
+        f"segments, so what is learned from {them} does not carry over; leave {them} out with "
+        f"--drop {shlex.quote(','.join(names))}"
     )
 
 
-def remark(facts: Iterable[ColumnFacts], names: Sequence[str]) -> tuple[ColumnFacts, ...]:
-    """The same facts, with a word on the columns named."""
-    note = "tells the segment: hardly a value is in two of them; leave it out"
+def note_leakage(facts: Iterable[ColumnFacts], names: Sequence[str]) -> tuple[ColumnFacts, ...]:
+    """Return the same facts, with a note on the columns named."""
+    note = "reveals the segment: hardly any value occurs in two segments; leave it out"
     return tuple(replace(fact, note=note) if fact.name in names else fact for fact in facts)
 
 
@@ -105,18 +111,18 @@ def _is_set(kind: pa.DataType) -> bool:
 
 
 def _ranges_lie_apart(column: pa.ChunkedArray, samples: Sequence[Rows]) -> bool:
-    found = [_numbers(_take(column, rows)) for rows in samples]
-    if len(found[-1]) == 0:
+    by_segment = [_numbers(_take(column, rows)) for rows in samples]
+    if len(by_segment[-1]) == 0:
         return False
-    if _is_day(column.type) and np.ptp(np.concatenate(found)) > _COMES_BACK:
-        found = [days % _YEAR for days in found]
-    ends = [np.quantile(numbers, _ENDS) for numbers in found if len(numbers)]
+    if _is_day(column.type) and np.ptp(np.concatenate(by_segment)) > _COMES_BACK:
+        by_segment = [days % _YEAR for days in by_segment]
+    ends = [np.quantile(numbers, _ENDS) for numbers in by_segment if len(numbers)]
     low, high = np.array(sorted(map(tuple, ends))).T
     return len(low) > 1 and bool((low[1:] > high[:-1]).all())
 
 
 def _take(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
-    """Some rows, in rising order, chunk by chunk: a column that is mapped is not copied."""
+    """Return some rows, in rising order, chunk by chunk: a mapped column is not copied."""
     parts, start = [], 0
     for chunk in column.chunks:
         a, b = np.searchsorted(rows, (start, start + len(chunk)))
@@ -127,7 +133,7 @@ def _take(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """The finite values as numbers, of dates the days."""
+    """Return the finite values as numbers, of dates the days."""
     column, types = column.drop_null(), pa.types
     if _is_day(column.type):
         column = column.cast(pa.date32()).cast(pa.int32())
@@ -151,29 +157,29 @@ def _sets_lie_apart(column: pa.ChunkedArray, of_row: Rows, n_segments: int) -> b
         start += len(block)
         known = (codes >= 0) & (segments >= 0)
         pairs = codes[known] * n_segments + segments[known]
-        found, counts = np.unique(pairs, return_counts=True)
-        for pair, count in zip(found.tolist(), counts.tolist(), strict=True):
+        unique, n_each = np.unique(pairs, return_counts=True)
+        for pair, n in zip(unique.tolist(), n_each.tolist(), strict=True):
             code, segment = divmod(pair, n_segments)
-            of = tally.setdefault(values[code], {})
-            n_strays -= _strays(of)
-            of[segment] = of.get(segment, 0) + count
-            n_strays += _strays(of)
-        if n_strays > _HARDLY * len(of_row) or len(tally) > _MOST_VALUES:
+            counts = tally.setdefault(values[code], {})
+            n_strays -= _strays(counts)
+            counts[segment] = counts.get(segment, 0) + n
+            n_strays += _strays(counts)
+        if n_strays > _HARDLY * len(of_row) or len(tally) > _MAX_VALUES:
             return False
-    n_rows = sum(sum(of.values()) for of in tally.values())
-    homes = {max(of, key=lambda segment: of[segment]) for of in tally.values()}
+    n_rows = sum(sum(counts.values()) for counts in tally.values())
+    homes = {max(counts, key=lambda segment: counts[segment]) for counts in tally.values()}
     return len(homes) > 1 and n_segments - 1 in homes and n_strays <= _HARDLY * n_rows
 
 
-def _strays(of: dict[int, int]) -> int:
-    """Rows with a value outside of the segment that has most of them; more rows never lessen it."""
-    return sum(of.values()) - max(of.values(), default=0)
+def _strays(counts: dict[int, int]) -> int:
+    """Count rows outside of the segment that has most of a value; more rows never lessen it."""
+    return sum(counts.values()) - max(counts.values(), default=0)
 
 
 def _encode(block: pa.Array) -> tuple[list[Any], NDArray[np.int64]]:
-    """The different values, and the place of each row's among them, -1 where missing."""
+    """Return the different values, and the place of each row's among them, -1 where missing."""
     if pa.types.is_dictionary(block.type):
         block = block.dictionary_decode()
-    coded = block.dictionary_encode()
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return coded.dictionary.to_pylist(), codes.astype(np.int64)
+    encoded = block.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return encoded.dictionary.to_pylist(), codes.astype(np.int64)

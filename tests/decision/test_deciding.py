@@ -10,15 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from driftquilt.decision import fitting
+from driftquilt.decision import training
 from driftquilt.decision.columns import describe, features
 from driftquilt.decision.cutting import by_column, by_time
-from driftquilt.decision.decide import decide
-from driftquilt.decision.fitting import Case
+from driftquilt.decision.deciding import decide
+from driftquilt.decision.decision import Decision
 from driftquilt.decision.labels import read_labels
 from driftquilt.decision.layout import lay_out
-from driftquilt.decision.values import Decision, Method
-from driftquilt.decision.words import Constant, sentences
+from driftquilt.decision.measure import ConstantAnswer, MethodScore
+from driftquilt.decision.sentences import sentences
+from driftquilt.decision.training import LabelledTable
 from driftquilt.errors import InputError
 from tests.decision.tables import as_table, shop_table, sine_table, small, tiny
 from tests.published import load_published
@@ -34,9 +35,9 @@ def select(table: pa.Table = SINE, label: str = "label", **settings: Any) -> Dec
     return decide(table, label, segments, **given)
 
 
-def case_of(table: pa.Table, segments: Any) -> Case:
+def case_of(table: pa.Table, segments: Any) -> LabelledTable:
     known = features(table, "label", ["segment"], facts=describe(table))
-    return Case.of(known, read_labels(table, "label"), segments)
+    return LabelledTable.of(known, read_labels(table, "label"), segments)
 
 
 def test_what_agrees_is_kept_and_clearly_better_than_all_data() -> None:
@@ -90,7 +91,7 @@ def test_scattered_rows_give_the_model_that_neighbours_give(
     case = case_of(SINE, SINE["segment"])
     x = SINE.select(["x0", "x1", "x2", "x3"]).slice(0, 50)
     cut = case.fit(tiny(), np.sort(rows)).predict_proba(x)
-    monkeypatch.setattr(fitting, "_FEW_RUNS", 2000)
+    monkeypatch.setattr(training, "_FEW_RUNS", 2000)
     weighed = case.fit(tiny(), np.sort(rows)).predict_proba(x)
     assert cut.tobytes() == weighed.tobytes()
 
@@ -102,7 +103,7 @@ def test_validation_accuracy_is_of_rows_that_each_model_was_not_trained_on() -> 
     )
     clf = case.fit(tiny(n_folds=1), layout.current)
     second_half = layout.current[len(layout.current) // 2 :]
-    expected = case.right(clf, second_half).mean()
+    expected = case.correct(clf, second_half).mean()
     assert case.validation_accuracy(clf, layout.current) == pytest.approx(expected)
 
 
@@ -131,8 +132,8 @@ def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
     )
     assert {use.name: use.kept for use in decision.selection}["2024-06"] is False
     assert decision.warnings == (
-        "column 'when' tells the segment: hardly a value is in two of them, so what is learned "
-        "from it does not carry over; leave it out with --drop when",
+        "column 'when' reveals the segment: hardly any value occurs in two segments, so what is "
+        "learned from it does not carry over; leave it out with --drop when",
         "no 'bought' in 12 of 600 rows, left out",
         "columns that cannot be learned from are left out: tags",
     )
@@ -161,7 +162,7 @@ def test_nothing_held_out_is_nothing_measured() -> None:
 
 @pytest.mark.parametrize("holdout", [-0.1, 1, 1.5, "half", None, True])
 def test_a_share_that_is_none_is_refused(holdout: Any) -> None:
-    with pytest.raises(InputError, match="it takes a share from 0 to below 1"):
+    with pytest.raises(InputError, match="a share from 0 to below 1"):
         select(holdout=holdout)
 
 
@@ -192,10 +193,10 @@ def test_classes_that_come_or_go_are_told() -> None:
     table = SINE.set_column(4, "label", pa.array(y))
     decision = select(table)
     assert decision.warnings == (
-        "the rows of 4 to train on have none of the class 0, 2, which is in the past only",
-        "the rows of 4 to train on are all 1, so that there is no model of the current segment "
-        "only to compare with",
-        "the class 3 is only in the held-out rows of 4; no model can know it",
+        "the class 0, 2 occurs only in the past, not in the rows of 4 to train on",
+        "the rows of 4 to train on are all 1, so there is no model of the current segment only "
+        " to compare with",
+        "the class 3 occurs only in the held-out rows of 4; no model can know it",
     )
     assert [method.name for method in decision.methods] == ["Quilt", "all data"]
     assert decision.classes == (0, 1, 2)
@@ -244,9 +245,9 @@ def test_a_damaged_decision_is_refused(lost: str) -> None:
     for damaged in ({**data, lost: 7}, {k: v for k, v in data.items() if k != lost}):
         if lost == "label" and lost in damaged:
             continue
-        with pytest.raises(InputError, match="is no decision that driftquilt wrote"):
+        with pytest.raises(InputError, match="not a decision"):
             Decision.from_json(damaged)
-    with pytest.raises(InputError, match="is no decision"):
+    with pytest.raises(InputError, match="not a decision"):
         Decision.from_json([])
     with pytest.raises(InputError, match="has format 9, this version reads 1"):
         Decision.from_json({**data, "format": 9})
@@ -254,7 +255,7 @@ def test_a_damaged_decision_is_refused(lost: str) -> None:
 
 def test_the_advice_follows_the_verdicts() -> None:
     selection = select().selection
-    quilt = Method("Quilt", 0.9, 90, 100)
+    quilt = MethodScore("Quilt", 0.9, 90, 100)
 
     def advice(*counts: tuple[int, int]) -> str:
         names = ("all data", "current only")
@@ -276,12 +277,12 @@ def test_the_advice_follows_the_verdicts() -> None:
 
 
 def test_a_clear_difference_of_next_to_nothing_is_no_reason_to_refuse() -> None:
-    selection, quilt = select().selection, Method("Quilt", 0.9, 90_000, 100_000)
+    selection, quilt = select().selection, MethodScore("Quilt", 0.9, 90_000, 100_000)
     alone = replace(quilt, name="current only", n_right=90_100, wins=100, losses=200)
     everything = replace(quilt, name="all data", n_right=80_000, wins=10_500, losses=500)
     assert alone.verdict == "worse"
     said = sentences(selection, [quilt, everything, alone])
-    assert "clearly worse (100 rows right that it has wrong, 200 the other way)" in said[1]
+    assert "clearly worse (100 rows only Quilt gets right, 200 only current only)" in said[1]
     assert said[2].endswith("clearly better than all data, and slightly behind current only.")
     only = sentences(selection, [quilt, alone])[2]
     assert only.startswith("Train on the current segment only, which is simpler, or take this")
@@ -289,12 +290,13 @@ def test_a_clear_difference_of_next_to_nothing_is_no_reason_to_refuse() -> None:
 
 
 def test_a_model_that_does_no_better_than_a_constant_is_not_to_be_taken() -> None:
-    selection, quilt = select().selection, Method("Quilt", 0.9, 90, 100)
+    selection, quilt = select().selection, MethodScore("Quilt", 0.9, 90, 100)
     everything = replace(quilt, name="all data", n_right=70, wins=20, losses=0)
-    assert sentences(selection, [quilt, everything], Constant("no", 89))[2].startswith("Take this")
-    said = sentences(selection, [quilt, everything], Constant("no", 90))[2]
-    assert said.startswith("Always answering no has 90 of these rows right as well")
-    assert said.endswith("do not take it on them alone.")
+    advice = sentences(selection, [quilt, everything], ConstantAnswer("no", 89))[2]
+    assert advice.startswith("Take this")
+    advice = sentences(selection, [quilt, everything], ConstantAnswer("no", 90))[2]
+    assert advice.startswith("Always answering no gets 90 of these rows right as well")
+    assert advice.endswith("do not take it on them alone.")
 
 
 def test_current_rows_of_one_class_do_not_recommend_a_model() -> None:
@@ -305,8 +307,8 @@ def test_current_rows_of_one_class_do_not_recommend_a_model() -> None:
     decision = decide(
         table, "label", by_column(table, "segment"), drop=["segment"], estimator=tiny()
     )
-    assert decision.constant == Constant("1", 60)
-    assert decision.sentences()[2].startswith("Always answering 1 has 60 of these rows right")
+    assert decision.constant == ConstantAnswer("1", 60)
+    assert decision.sentences()[2].startswith("Always answering 1 gets 60 of these rows right")
     assert Decision.from_json(decision.to_json()).constant == decision.constant
 
 
@@ -326,6 +328,6 @@ def test_a_column_that_only_held_out_rows_have_is_said_to_be_in_no_model() -> No
     late = [None] * (SINE.num_rows - 50) + [float(n) for n in range(50)]
     decision = select(SINE.append_column("late", pa.array(late)))
     [fact] = [fact for fact in decision.columns if fact.name == "late"]
-    assert (fact.used, fact.note) == (False, "left out: the rows to train on have no value of it")
+    assert (fact.used, fact.note) == (False, "left out: it has no value in the rows to train on")
     assert decision.model is not None
     assert "late" not in decision.model.feature_names_in_

@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
+from driftquilt.decision.measure import ConstantAnswer, MethodScore
 from driftquilt.quilt.explanation import HALF, KEPT_FROM, Selection, percent
 from driftquilt.text import plural
 
-if TYPE_CHECKING:
-    from driftquilt.decision.values import Method
+__all__ = ["how_much", "name_some", "sentences"]
 
-__all__ = ["Constant", "how_much", "name_some", "sentences"]
-
-_MOST_NAMED = 4
-_FEW = 30  # held-out rows, of which nothing is concluded
-_HARDLY = 0.005  # of accuracy: many rows make such a difference clear, but not worth much
-
-
-class Constant(NamedTuple):
-    """Always the same answer, that of most current rows; how many held-out rows it has right."""
-
-    label: str
-    n_right: int
+_MAX_NAMES = 4
+_FEW = 30  # held-out rows, too few for a conclusion
+_NEGLIGIBLE = 0.005  # of accuracy: with many rows even this is significant, but not worth much
+_VERDICTS = {
+    "better": "clearly better",
+    "worse": "clearly worse",
+    "no clear difference": "not clearly better or worse",
+}
+_ROWS = {"all data": "all data", "current only": "the current segment only"}
 
 
 def sentences(
-    selection: Selection, methods: Sequence[Method], constant: Constant | None = None
+    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
 ) -> tuple[str, str, str]:
-    """What was kept out of what, what it gains on rows nobody trained on, and what to do."""
+    """Return what was kept of the past, what it gains on held-out rows, and what to do."""
     return _kept(selection), _gained(selection, methods), _advice(selection, methods, constant)
 
 
 def name_some(names: Sequence[object]) -> str:
-    """The first few names, and how many more there are.
+    """Return the first few names, and how many more there are.
 
     >>> name_some(["may", "june", "july", "august", "september", "october"])
     'may, june, july, august and 2 more'
     """
-    shown = ", ".join(map(str, names[:_MOST_NAMED]))
-    more = len(names) - _MOST_NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
+    shown = ", ".join(map(str, names[:_MAX_NAMES]))
+    n_more = len(names) - _MAX_NAMES
+    return f"{shown} and {n_more} more" if n_more > 0 else shown
 
 
 def how_much(shares: Iterable[float]) -> str:
-    """How many of the kept segments were used much, if not all were; each has a share of epochs.
+    """Return how many of the kept segments were used in most epochs, unless all were.
+
+    Each segment has the share of epochs that used it.
 
     >>> how_much([0.9, 0.1, 0.0]), how_much([0.2, 0.3]), how_much([0.9, 0.01])
     (', 1 of them in more than half of the epochs', ', none of them in more than half of the \
@@ -60,43 +58,57 @@ epochs', '')
 
 def _kept(selection: Selection) -> str:
     kept = [use for use in selection if use.kept]
-    n_rows, n_all = sum(use.n_rows for use in kept), sum(selection.n_rows)
-    groups = {
-        "": [use.name for use in kept if use.share > HALF],
-        "in at most half of the epochs: ": [use.name for use in kept if use.share <= HALF],
-        "hardly used: ": [use.name for use in selection if use.share and not use.kept],
-        "dropped: ": [use.name for use in selection if not use.share],
-    }
-    named = "; ".join(f"{words}{name_some(names)}" for words, names in groups.items() if names)
     were = "was" if 1 in (len(kept), len(selection)) else "were"
-    drawn = sum(use.share * use.n_rows for use in selection)
-    of_past = f"; an epoch drew from {drawn:,.0f} on average" if kept else ""
+    rows = f"{sum(use.n_rows for use in kept):,} of {plural(sum(selection.n_rows), 'past row')}"
+    if kept:
+        drawn = sum(use.share * use.n_rows for use in selection)
+        rows += f"; an epoch drew from {drawn:,.0f} on average"
+    names = _named_groups(selection)
     return (
         f"For {selection.current}, {len(kept)} of {plural(len(selection), 'past segment')} {were} "
-        f"kept{how_much(use.share for use in kept)} "
-        f"({n_rows:,} of {plural(n_all, 'past row')}{of_past}){': ' if named else ''}{named}."
+        f"kept{how_much(use.share for use in kept)} ({rows}){': ' if names else ''}{names}."
     )
 
 
-def _gained(selection: Selection, methods: Sequence[Method]) -> str:
+def _named_groups(selection: Selection) -> str:
+    """Return the segments by how much they were used."""
+    groups: dict[str, list[object]] = {
+        "": [],
+        "in at most half of the epochs: ": [],
+        "hardly used: ": [],
+        "dropped: ": [],
+    }
+    much, partly, hardly, never = groups.values()
+    for use in selection:
+        if use.kept:
+            group = much if use.share > HALF else partly
+        else:
+            group = hardly if use.share else never
+        group.append(use.name)
+    return "; ".join(f"{intro}{name_some(names)}" for intro, names in groups.items() if names)
+
+
+def _gained(selection: Selection, methods: Sequence[MethodScore]) -> str:
     quilt, *others = methods
     if quilt.accuracy is None:
         return f"No rows of {selection.current} were held out, so what this gains is not known."
     low, high = quilt.interval
-    compared = "; ".join(
-        f"{other.name} has {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
-        f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} right that it has "
-        f"wrong, {other.losses:,} the other way)"
+    compared = "".join(
+        f"; {other.name} gets {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
+        f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} only Quilt gets right, "
+        f"{other.losses:,} only {other.name})"
         for other in others
     )
     return (
-        f"Of {plural(quilt.n_rows, 'row')} of {selection.current} that nothing was trained on, "
-        f"Quilt has {quilt.n_right:,} right ({_share(quilt.accuracy)}, 95 % interval "
-        f"{_share(low)} to {_share(high)}){'; ' if compared else ''}{compared}."
+        f"Of {plural(quilt.n_rows, 'held-out row')} of {selection.current}, Quilt gets "
+        f"{quilt.n_right:,} right ({_share(quilt.accuracy)}, 95 % interval {_share(low)} to "
+        f"{_share(high)}){compared}."
     )
 
 
-def _advice(selection: Selection, methods: Sequence[Method], constant: Constant | None) -> str:
+def _advice(
+    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None
+) -> str:
     quilt, *others = methods
     if quilt.accuracy is None:
         return "Hold some rows out and measure before you take this model."
@@ -107,7 +119,7 @@ def _advice(selection: Selection, methods: Sequence[Method], constant: Constant 
         )
     if constant is not None and constant.n_right >= quilt.n_right:
         return (
-            f"Always answering {constant.label} has {constant.n_right:,} of these rows right as "
+            f"Always answering {constant.label} gets {constant.n_right:,} of these rows right as "
             "well, so they do not show that this model has learned anything: do not take it on "
             "them alone."
         )
@@ -117,16 +129,16 @@ def _advice(selection: Selection, methods: Sequence[Method], constant: Constant 
             f"nor against it: take it or not, and look again when there are more labelled rows of "
             f"{selection.current}."
         )
-    return _verdict(quilt, others)
+    return _conclude(quilt, others)
 
 
-def _verdict(quilt: Method, others: Sequence[Method]) -> str:
-    """What follows from differences that are clear."""
+def _conclude(quilt: MethodScore, others: Sequence[MethodScore]) -> str:
+    """Return what follows from clear differences."""
     better = [other.name for other in others if other.verdict == "better"]
     worse = [other for other in others if other.verdict == "worse"]
-    far = [other for other in worse if _behind(quilt, other)]
-    if far:
-        best = max(far, key=lambda other: other.n_right)
+    far_ahead = [other for other in worse if _is_far_ahead(other, quilt)]
+    if far_ahead:
+        best = max(far_ahead, key=lambda other: other.n_right)
         return f"Do not take this model: train on {_ROWS[best.name]} instead, which does better."
     if len(better) == len(others):
         than = "the others" if len(others) > 1 else f"{better[0]}, the only other"
@@ -136,34 +148,26 @@ def _verdict(quilt: Method, others: Sequence[Method]) -> str:
     rows = " or ".join(_ROWS[other.name] for other in worse)
     return (
         f"Train on {rows}, which is simpler, or take this model: it is clearly behind, but by "
-        f"less than {100 * _HARDLY:g} % of the rows."
+        f"less than {100 * _NEGLIGIBLE:g} % of the rows."
     )
 
 
-def _either(quilt: Method, better: Sequence[str], others: Sequence[Method]) -> str:
-    """The model, or one that is simpler and as good as far as the rows tell."""
+def _either(quilt: MethodScore, better: Sequence[str], others: Sequence[MethodScore]) -> str:
+    """Return that both this model and simpler ones, equally good so far, may be taken."""
     rows = " or ".join(_ROWS[other.name] for other in others)
-    beside = " and ".join(
+    compared = " and ".join(
         f"{'slightly behind' if other.verdict == 'worse' else 'not clearly different from'} "
         f"{other.name}"
         for other in others
     )
     return (
         f"Take this model, or train on {rows}, which is simpler: on {quilt.n_rows:,} rows this "
-        f"model is clearly better than {' and '.join(better)}, and {beside}."
+        f"model is clearly better than {' and '.join(better)}, and {compared}."
     )
 
 
-_VERDICTS = {
-    "better": "clearly better",
-    "worse": "clearly worse",
-    "no clear difference": "not clearly better or worse",
-}
-_ROWS = {"all data": "all data", "current only": "the current segment only"}
-
-
-def _behind(quilt: Method, other: Method) -> bool:
-    return (other.n_right - quilt.n_right) / quilt.n_rows >= _HARDLY
+def _is_far_ahead(other: MethodScore, quilt: MethodScore) -> bool:
+    return (other.n_right - quilt.n_right) / quilt.n_rows >= _NEGLIGIBLE
 
 
 def _share(value: float | None) -> str:

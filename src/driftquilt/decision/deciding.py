@@ -1,6 +1,6 @@
 """Select the past that a model for the present should be trained on, and measure what it gains.
 
-Three models are trained with the same machinery and asked about the same held-out rows:
+Three models are trained in the same way and predict the same held-out rows:
 
     Quilt         trained on the past segments that agree with the current one
     all data      both tests of a segment switched off, so that every past segment is used
@@ -27,7 +27,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from driftquilt import __version__
@@ -40,28 +39,28 @@ from driftquilt.decision.columns import (
     leave_out,
     unfit_warning,
 )
-from driftquilt.decision.fitting import Case
+from driftquilt.decision.decision import Decision
 from driftquilt.decision.labels import Labels, read_labels
 from driftquilt.decision.layout import Layout, lay_out, spread
-from driftquilt.decision.telling import find_telling, remark
-from driftquilt.decision.telling import warning as telling_warning
-from driftquilt.decision.values import Decision, Method
-from driftquilt.decision.words import Constant, name_some
+from driftquilt.decision.leakage import find_leaking_columns, leakage_warning, note_leakage
+from driftquilt.decision.measure import ConstantAnswer, MethodScore
+from driftquilt.decision.sentences import name_some
+from driftquilt.decision.training import LabelledTable
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.text import plural
 
 __all__ = ["Watch", "decide"]
 
-#: Told what is being done, the number of steps that are over, and of all steps.
+#: Called with the name of the step that begins, the number of steps done, and of all steps.
 Watch: TypeAlias = Callable[[str, int, int], None]
 
-_MOST_ASKED = 2_000  # rows of a past segment
-_MOST_MEASURED = 100_000  # held-out rows
+_MAX_PAST_ROWS = 2_000  # of each past segment to predict
+_MAX_HELD_OUT = 100_000  # rows to predict
 _MANY = 20  # whole numbers as classes, above which they may be amounts
 _STEPS = (
     "reading the columns", "training Quilt", "training on all data",
-    "training on the current segment only", "asking about the past",
+    "training on the current segment only", "predicting the past",
 )  # fmt: skip
 
 
@@ -77,27 +76,27 @@ def decide(
     watch: Watch | None = None,
     estimator: QuiltClassifier | None = None,
 ) -> Decision:
-    """Select, train and measure; `segments` is what a function of `cutting` gives.
+    """Select, train and measure; `segments` is what a function of `cutting` returns.
 
-    The current segment is the last, or the one that `current` names; later ones are then left
-    out. The last `holdout` of its rows measures; 0 measures nothing. The columns to `drop` are
-    not learned from: name the one that the segments came from.
+    The current segment is the last one, or the one that `current` names; later ones are then
+    left out. The last `holdout` of its rows is for measuring; with 0 nothing is measured. The
+    columns in `drop` are not learned from: name the one that the segments came from.
     """
-    step = _Steps(watch)
-    step()
+    begin_step = _Steps(watch)
+    begin_step()
     check_table(table)
     clf = _prepare(estimator, seed)
     labels, facts, drop = read_labels(table, label), describe(table), set(drop)
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
-    case = Case.of(features(table, label, drop, facts=facts), labels, segments)
-    telling = find_telling(case.features, layout)
-    facts, said = remark(facts, telling), [telling_warning(telling)] if telling else []
-    said += _warnings(layout, labels, [f for f in facts if f.name not in drop], holdout)
-    step()
-    quilt = case.fit(clf, layout.trained)
-    methods = _measure(case, layout, quilt, step)
-    step()
+    rows = LabelledTable.of(features(table, label, drop, facts=facts), labels, segments)
+    leaking = find_leaking_columns(rows.features, layout)
+    facts, messages = note_leakage(facts, leaking), [leakage_warning(leaking)] if leaking else []
+    messages += _warnings(layout, labels, [f for f in facts if f.name not in drop], holdout)
+    begin_step()
+    quilt = rows.fit(clf, layout.trained)
+    methods = _measure(rows, layout, quilt, begin_step)
+    begin_step()
     return Decision(
         label=label,
         classes=tuple(quilt.classes_.tolist()),
@@ -109,27 +108,28 @@ def decide(
         seed=seed,
         selection=quilt.selection_,
         bounds=tuple(quilt.search_),
-        correct=_ask_about_past(case, layout, quilt),
+        correct=_past_accuracies(rows, layout, quilt),
         methods=methods,
         columns=leave_out(_learned(facts, quilt), label, drop),
-        warnings=tuple(said),
+        warnings=tuple(messages),
         version=__version__,
-        constant=_constant(case, layout),
+        constant=_constant_answer(labels, layout),
         model=quilt,
+        layout=layout,
     )
 
 
 def _learned(facts: Iterable[ColumnFacts], quilt: QuiltClassifier) -> Iterator[ColumnFacts]:
-    """The facts; a column without a value among the rows to train on is in no model."""
+    """Yield the facts; a column without a value among the rows to train on is not used."""
     known = {*quilt.feature_names_in_}
+    note = "left out: it has no value in the rows to train on"
     for fact in facts:
-        lost = fact.used and fact.name not in known
-        note = "left out: the rows to train on have no value of it"
-        yield replace(fact, used=False, note=note) if lost else fact
+        is_empty = fact.used and fact.name not in known
+        yield replace(fact, used=False, note=note) if is_empty else fact
 
 
 class _Steps:
-    """Tells a caller who watches which step begins."""
+    """Reports each step as it begins."""
 
     def __init__(self, watch: Watch | None) -> None:
         self._watch, self._done = watch, 0
@@ -148,70 +148,59 @@ def _prepare(estimator: QuiltClassifier | None, seed: int) -> QuiltClassifier:
             f"the estimator is {estimator!r}; give a QuiltClassifier that encodes columns "
             "(encode=True)"
         )
-    made: QuiltClassifier = clone(estimator).set_params(random_state=seed)
-    return made
+    clf: QuiltClassifier = clone(estimator).set_params(random_state=seed)
+    return clf
 
 
-def _refuse_holdout(layout: Layout, holdout: float, fewest: int) -> None:
-    """Refuse to hold out rows that training needs, if there would be enough without."""
+def _refuse_holdout(layout: Layout, holdout: float, n_min: int) -> None:
+    """Refuse to hold out rows that training needs, if there would be enough otherwise."""
     n_left = len(layout.current)
     n_all = n_left + layout.n_held_out
-    if n_left < fewest <= n_all:
+    if n_left < n_min <= n_all:
         raise InputError(
             f"holdout is {holdout:g}, which leaves {n_left} of the {plural(n_all, 'row')} of "
-            f"{layout.names[-1]} to train on, and it takes at least {fewest}; hold out less"
+            f"{layout.names[-1]} to train on, but at least {n_min} are needed; hold out less"
         )
 
 
 def _measure(
-    case: Case, layout: Layout, quilt: QuiltClassifier, step: Callable[[], None]
-) -> tuple[Method, ...]:
-    asked = spread(layout.held_out, _MOST_MEASURED)
-    ours = case.right(quilt, asked)
-    methods = [_method("Quilt", case, layout, quilt, ours, ours)]
-    step()
+    rows: LabelledTable, layout: Layout, quilt: QuiltClassifier, begin_step: Callable[[], None]
+) -> tuple[MethodScore, ...]:
+    held_out = spread(layout.held_out, _MAX_HELD_OUT)
+    ours = rows.correct(quilt, held_out)
+
+    def score(name: str, clf: QuiltClassifier) -> MethodScore:
+        theirs = ours if clf is quilt else rows.correct(clf, held_out)
+        wins, losses = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
+        validation = rows.validation_accuracy(clf, layout.current)
+        return MethodScore(name, validation, int(theirs.sum()), len(theirs), wins, losses)
+
+    scores = [score("Quilt", quilt)]
+    begin_step()
     other = clone(quilt).set_params(use_disparity=False, use_gain=False)
-    other = case.fit(other, layout.trained)
-    methods.append(_method("all data", case, layout, other, ours, case.right(other, asked)))
-    step()
-    if len(np.unique(case.labels.codes[layout.current])) > 1:
-        other = clone(quilt)  # lets go of the one before, and of the codes of all its rows
-        other = case.fit(other, layout.current)
-        methods.append(_method("current only", case, layout, other, ours, case.right(other, asked)))
-    return tuple(methods)
+    scores.append(score("all data", rows.fit(other, layout.trained)))
+    begin_step()
+    if len(np.unique(rows.labels.codes[layout.current])) > 1:
+        other = clone(quilt)  # frees the previous one, with the codes of all its rows
+        scores.append(score("current only", rows.fit(other, layout.current)))
+    return tuple(scores)
 
 
-def _method(
-    name: str,
-    case: Case,
-    layout: Layout,
-    clf: QuiltClassifier,
-    ours: NDArray[np.bool_],
-    theirs: NDArray[np.bool_],
-) -> Method:
-    return Method(
-        name,
-        case.validation_accuracy(clf, layout.current),
-        int(theirs.sum()),
-        len(theirs),
-        int((ours & ~theirs).sum()),
-        int((theirs & ~ours).sum()),
-    )
-
-
-def _constant(case: Case, layout: Layout) -> Constant | None:
-    """The answer that most current rows have, and the held-out rows that it has right."""
-    asked = case.labels.codes[spread(layout.held_out, _MOST_MEASURED)]
-    if not len(asked):
+def _constant_answer(labels: Labels, layout: Layout) -> ConstantAnswer | None:
+    """Return the most common label of the current rows, and how many held-out rows have it."""
+    held_out = labels.codes[spread(layout.held_out, _MAX_HELD_OUT)]
+    if not len(held_out):
         return None
-    here = case.labels.count(layout.current)
-    return Constant(str(case.labels.classes[here.argmax()]), int((asked == here.argmax()).sum()))
+    code = labels.count(layout.current).argmax()
+    return ConstantAnswer(str(labels.classes[code]), int((held_out == code).sum()))
 
 
-def _ask_about_past(case: Case, layout: Layout, quilt: QuiltClassifier) -> dict[str, float]:
-    """Share of each past segment's rows that the model has right, from at most so many."""
+def _past_accuracies(
+    rows: LabelledTable, layout: Layout, quilt: QuiltClassifier
+) -> dict[str, float]:
+    """Return the model's accuracy on a sample of each past segment."""
     return {
-        str(name): float(case.right(quilt, spread(layout.of(k), _MOST_ASKED)).mean())
+        str(name): float(rows.correct(quilt, spread(layout.of(k), _MAX_PAST_ROWS)).mean())
         for k, name in enumerate(layout.names[:-1])
     }
 
@@ -222,24 +211,24 @@ def _warnings(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_order(layout.names)
-    said = [str(warning.message) for warning in caught]
+    messages = [str(warning.message) for warning in caught]
     name, codes = layout.names[-1], labels.codes
     if layout.without_labels and not layout.later:
-        said.append(_without_labels(layout.without_labels, name))
+        messages.append(_without_labels(layout.without_labels, name))
     if layout.n_unlabelled:
         of_all = f"{layout.n_unlabelled:,} of {plural(len(codes), 'row')}"
-        said.append(f"no {labels.name!r} in {of_all}, left out")
+        messages.append(f"no {labels.name!r} in {of_all}, left out")
     if (layout.rows[1:] < layout.rows[:-1]).any():
-        said.append(
-            "rows of one segment stand apart, with others between them; a month without its year, "
-            "for one, would mix the years"
+        messages.append(
+            "rows of one segment have rows of others between them; a month without its year, for "
+            "example, mixes the years"
         )
     if layout.later:
-        said.append(f"segments after {name} are left out: {name_some(layout.later)}")
-    said += unfit_warning(facts)
+        messages.append(f"segments after {name} are left out: {name_some(layout.later)}")
+    messages += unfit_warning(facts)
     if holdout and not layout.n_held_out:
-        said.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
-    return [*said, *_class_warnings(layout, labels)]
+        messages.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
+    return [*messages, *_class_warnings(layout, labels)]
 
 
 def _without_labels(names: Sequence[Hashable], current: Hashable) -> str:
@@ -250,28 +239,28 @@ def _without_labels(names: Sequence[Hashable], current: Hashable) -> str:
 
 
 def _class_warnings(layout: Layout, labels: Labels) -> list[str]:
-    name, said = layout.names[-1], []
+    name, messages = layout.names[-1], []
     trained, here = labels.present(layout.trained), labels.present(layout.current)
     past_only = labels.classes[np.setdiff1d(trained, here)].tolist()
     new = labels.classes[np.setdiff1d(labels.codes[layout.held_out], trained)].tolist()
     if labels.classes.dtype.kind in "iu" and len(labels.classes) > _MANY:
-        said.append(
+        messages.append(
             f"the label {labels.name!r} holds {len(labels.classes)} different whole numbers; if it "
             "is an amount, bin it, for example into low, middle and high"
         )
     if past_only:
-        said.append(
-            f"the rows of {name} to train on have none of the class {name_some(past_only)}, which "
-            "is in the past only"
+        messages.append(
+            f"the class {name_some(past_only)} occurs only in the past, not in the rows of {name} "
+            "to train on"
         )
     if len(here) == 1:
-        said.append(
-            f"the rows of {name} to train on are all {labels.classes[here[0]]}, so that there is "
-            "no model of the current segment only to compare with"
+        messages.append(
+            f"the rows of {name} to train on are all {labels.classes[here[0]]}, so there is no "
+            "model of the current segment only to compare with"
         )
     if new:
-        said.append(
-            f"the class {name_some(new)} is only in the held-out rows of {name}; no model can "
+        messages.append(
+            f"the class {name_some(new)} occurs only in the held-out rows of {name}; no model can "
             "know it"
         )
-    return said
+    return messages

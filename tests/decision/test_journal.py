@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from driftquilt.decision.replay_header import expect_same, fingerprint, replay_header
+from driftquilt.decision.journal import expect_same, replay_header
+from driftquilt.decision.streaming import fingerprint
 from driftquilt.errors import InputError
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"], "sold": [True, False]})
@@ -27,8 +28,8 @@ def header(table: pa.Table = TABLE, **changed: Any) -> dict[str, Any]:
         (header(TABLE.append_column("c", [[1, 2]])), r"Columns new: 'c'\."),
         (header(TABLE.rename_columns(["z", "b", "sold"])), r"Columns gone: 'a'; columns new: 'z'"),
         (header(TABLE.set_column(0, "a", [[1.5, 2]])), "Column 'a' was int64 and is double"),
-        (header(TABLE.select(["b", "a", "sold"])), "The columns stand in another order"),
-        (header(TABLE.slice(1)), "The first row is another"),
+        (header(TABLE.select(["b", "a", "sold"])), "The columns are in another order"),
+        (header(TABLE.slice(1)), "The first row differs"),
         (header(count=100), "The count was 200 and is 100"),
     ],
 )
