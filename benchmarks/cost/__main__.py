@@ -15,7 +15,8 @@ from rich.progress import Progress
 from benchmarks.cost.measure import look_at_machine
 from benchmarks.cost.report import to_document, to_markdown, write_bench
 from benchmarks.cost.run import Bench, Scope, plan_steps
-from driftquilt.cli.output import AsJson, print_json, split
+from driftquilt.cli.options import AsJson, split
+from driftquilt.cli.output import print_json
 
 __all__ = ["bench"]
 
@@ -48,7 +49,9 @@ def bench(
     Example: python -m benchmarks.cost --only drift,online --datasets sine,usenet1 --out bench-out
     """
     out.mkdir(parents=True, exist_ok=True)
-    scope = Scope(split(only), split(datasets), segments, repeats, torch_repeats, quick)
+    scope = Scope(
+        split(only) or None, split(datasets) or None, segments, repeats, torch_repeats, quick
+    )
     steps, notes = plan_steps(scope)
     for note in notes:
         typer.echo(note, err=True)

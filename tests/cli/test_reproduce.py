@@ -107,7 +107,7 @@ def test_ctrl_c_before_anything_runs_says_the_same_as_later(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.paper.plan.make_plan", interrupt)
+    monkeypatch.setattr("driftquilt.cli.reproduce.make_plan", interrupt)
     outcome = drive("reproduce", "accuracy")
     assert outcome.code == 130
     assert outcome.stderr == "driftquilt: stopped; the same command continues where it stopped\n"

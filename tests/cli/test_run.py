@@ -22,6 +22,7 @@ from driftquilt.stream.runner import QuiltStream
 
 from driftquilt.cli.run import Timer, print_progress
 from driftquilt.decision.replay import Replay
+from driftquilt.stream import QuiltStream
 from tests.cli.conftest import Drive
 from tests.decision.tables import sine_table
 from tests.small_streams import write_sine

@@ -20,8 +20,8 @@ from driftquilt.cli.output import (
 )
 from driftquilt.files import atomic_write
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.paper.compare import compare
 from driftquilt.paper.datasets.synthetic import sine
+from driftquilt.paper.protocol import compare
 from driftquilt.quilt.explanation import percent
 from driftquilt.quilt.method import DEFAULT, Method
 from driftquilt.report.page import Drift, Page, drifts_of, mean_accuracies

@@ -55,8 +55,8 @@ from driftquilt.decision.folder import REPORT
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
 from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
+from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, Event, ModelTrained
-from driftquilt.stream.runner import QuiltStream
 from driftquilt.text import listing, plural
 
 __all__ = ["run"]

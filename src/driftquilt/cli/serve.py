@@ -21,9 +21,7 @@ def serve(
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option(
-            help="Address to listen on (127.0.0.1); others need a token."
-        ),
+        typer.Option(help="Address to listen on (127.0.0.1); others need a token."),
     ] = None,
     port: Annotated[
         int | None, typer.Option(help="Port to listen on (8321); 0 takes a free one.")
@@ -35,9 +33,7 @@ def serve(
         int | None, typer.Option(help="Largest body of a request, in bytes (8,388,608).")
     ] = None,
     max_rows: Annotated[int | None, typer.Option(help="Maximum rows per request (10,000).")] = None,
-    max_streams: Annotated[
-        int | None, typer.Option(help="Maximum streams (100).")
-    ] = None,
+    max_streams: Annotated[int | None, typer.Option(help="Maximum streams (100).")] = None,
     max_waiting: Annotated[
         int | None,
         typer.Option(help="Maximum predicted rows that wait for labels, per stream (100,000)."),
@@ -52,9 +48,7 @@ def serve(
     ] = None,
     max_backlog_bytes: Annotated[
         int | None,
-        typer.Option(
-            help="Maximum bytes of requests that wait so, per stream (67,108,864)."
-        ),
+        typer.Option(help="Maximum bytes of requests that wait so, per stream (67,108,864)."),
     ] = None,
     max_connections: Annotated[
         int | None,

@@ -47,7 +47,7 @@ from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.disk import DiskStore
-from driftquilt.stream.runner import QuiltStream
+from driftquilt.stream import QuiltStream
 from driftquilt.text import plural
 
 __all__ = [
