@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pytest
-from driftquilt.stream.runner import QuiltStream
 
 from driftquilt.cli.run import Timer, print_progress
 from driftquilt.decision.replay import Replay
