@@ -40,6 +40,7 @@ __all__ = [
 
 _WIDTH = 1_000  # of a chart on a page, before it is stretched
 _NAME_LETTERS, _LETTER, _LINE_HEIGHT = 14, 6.8, 13
+_NARROW = 280  # of a chart on a phone
 _MAX_POINTS, _MAX_ROW_TICKS = 2_000, 10
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_BUCKETS = 132, 34, 60
 _EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" class="dq spark" width="0" height="0"/>'
@@ -255,14 +256,17 @@ def _y_axis(chart: Chart, height: float) -> Iterator[str]:
     for tick in chart.y_ticks:
         y = height * chart.y(tick)
         yield f'<line class="grid" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>'
-        yield f'<text class="small faint end num" x="-8" y="{y + 4:.1f}">{tick:g}</text>'
+        yield f'<text class="small faint end num" x="-8" y="{y + 4:.1f}">{_number(tick)}</text>'
 
 
 def _x_axis(chart: Chart, height: float) -> Iterator[str]:
-    """Labels of one, two or three levels: narrow charts leave out the second and the third."""
+    """Every second label, or three of four, can be left out where the chart is narrow."""
     labels = _name_labels(chart) if chart.names else _number_labels(chart)
+    letters = max((min(len(label), _NAME_LETTERS) for _, label in labels), default=0)
+    needed = len(labels) * (letters * _LETTER + 8)
     for k, (x, label) in enumerate(labels):
-        level = ("", " third", " second", " third")[k % 4]
+        level = " third" if k % 2 and needed > _NARROW else ""
+        level = " second" if k % 4 == 2 and needed > 2 * _NARROW else level  # noqa: PLR2004
         yield (
             f'<text class="small faint middle num{level}" x="{_percent(chart.x(x))}" '
             f'y="{height + 20:g}">{content(shorten(label, _NAME_LETTERS))}</text>'
@@ -339,6 +343,10 @@ def _dots(view: View, chart: Chart, height: float) -> Iterator[str]:
             if math.isfinite(value):
                 place = f'cx="{_percent(chart.x(x))}" cy="{height * chart.y(value):.1f}"'
                 yield f'<circle class="{line.style}" data-line="{number}" {place} r="4"/>'
+
+
+def _number(value: float) -> str:
+    return f"{value:g}".replace("-", "\N{MINUS SIGN}")
 
 
 def _percent(share: float) -> str:

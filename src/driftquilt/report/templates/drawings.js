@@ -42,11 +42,11 @@ const showTip = (target, lines) => {
 export const hideTip = () => { document.getElementById("tip").hidden = true; };
 
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
-// A tip goes along with a target that scrolls, as long as it has the focus or the pointer.
+// A tip follows a target that scrolls, as long as the target has the focus or its drawing the pointer.
 document.addEventListener("scroll", () => {
   const tip = document.getElementById("tip");
   if (tip.hidden) return;
-  if (tipTarget === document.activeElement || tipTarget.matches(":hover")) placeTip(tip);
+  if (tipTarget === document.activeElement || tipTarget.closest("svg").matches(":hover")) placeTip(tip);
   else hideTip();
 }, { capture: true, passive: true });
 
@@ -123,7 +123,7 @@ export const wakeQuilt = (quilt, onChoose) => {
 
 // Charts: the values of lines at the place under the pointer, read from the points of the lines.
 
-const MOST_LINES = 6; // in a tip; of more lines, those nearest to the pointer
+const MOST_LINES = 8; // in a tip; of more lines, those nearest to the pointer
 const numbers = (text) => text.split(" ").map(Number);
 
 const draw = (tag, attributes) => {
@@ -197,7 +197,7 @@ export const wakeChart = (chart) => {
     const x = `${100 * places[k]}%`;
     const guide = draw("line", { class: "guide", x1: x, x2: x, y1: "0", y2: "100%" });
     pointed.replaceChildren(guide, ...listed.map(({ style, y }) =>
-      draw("circle", { class: `marker ${style}`, cx: x, cy: `${100 * y}%`, r: 4.5 })));
+      draw("circle", { class: `marker ${style}`, cx: x, cy: `${100 * y}%`, r: 4 })));
     showTip(guide, [headingOf(chart, xs[k]), ...listed.map(({ name, text }) => [name, text])]);
   };
   chart.append(pointed);
