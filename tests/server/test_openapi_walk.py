@@ -16,7 +16,7 @@ from driftquilt.server.tokens import SCOPES
 from tests.server.serving import InProcess, in_process
 
 DOCUMENT = make_app(load_settings(store="nowhere")).openapi()
-PARAMETERS = {"name": "s", "version": "1", "number": "1"}
+PARAMETERS = {"name": "s", "version": "1", "number": "1", "kind": "quilt"}
 PROBLEM = "application/problem+json"
 
 

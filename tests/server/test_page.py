@@ -110,7 +110,7 @@ def test_streams_are_seen_at_a_glance(browser: Browser, fed: Fed) -> None:
     status = fed.client.stream("clicks").status()
     expect(card).to_contain_text(f"{status['recent_accuracy']:.3f}")
     expect(card.locator("dd").first).to_have_text(f"{status['n_rows']:,}")
-    expect(card.locator(".spark polyline")).to_have_count(1)
+    expect(card.locator(".spark .line")).to_have_count(1)
     card.get_by_role("link").click()
     expect(seen.tab.get_by_role("heading", name="clicks", exact=True)).to_be_focused()
     expect(seen.state()).to_have_text("live")
@@ -130,7 +130,7 @@ def test_a_drift_arrives_while_one_watches_and_explains_itself(browser: Browser,
     expect(events).to_contain_text("drift found", timeout=_WAIT)
     expect(rows).not_to_have_count(before, timeout=_WAIT)
     expect(seen.tab.locator("#announcement")).to_contain_text("row")
-    expect(seen.tab.locator(".accuracy-line .drift")).not_to_have_count(0, timeout=_WAIT)
+    expect(seen.tab.locator(".accuracy .chart .drift")).not_to_have_count(0, timeout=_WAIT)
     events.get_by_role("button").first.click()
     said = seen.tab.get_by_role("dialog").get_by_role("listitem").first
     expect(said).to_contain_text("epochs")
@@ -151,7 +151,7 @@ def test_numbers_on_the_page_are_those_of_the_service(browser: Browser, fed: Fed
     patches = rows.last.locator(".patch")
     expect(patches).to_have_count(len(chosen[-1]["patches"]))
     for patch, drawn in zip(chosen[-1]["patches"], patches.all(), strict=True):
-        cover = float(drawn.locator(".cover").get_attribute("fill-opacity") or "nan")
+        cover = float(drawn.locator(".by-share.cover").get_attribute("fill-opacity") or "nan")
         wanted = 0.15 + 0.85 * patch["share"] if patch["kept"] else 0.0
         assert cover == pytest.approx(wanted, abs=0.006)
     seen.close()
@@ -161,9 +161,9 @@ def test_the_switch_colours_patches_by_disparity(browser: Browser, fed: Fed) -> 
     seen = watch(browser, fed, "clicks", fed.reader, reduced_motion="reduce")
     chosen = fed.client.stream("clicks").selections()["selections"]
     scored = next(one for one in chosen if one["model"] and one["patches"])
-    patch, row = scored["patches"][0], f'svg.live [data-selection="{scored["number"]}"]'
-    cover = seen.tab.locator(row).locator(".patch .cover").first
+    patch, row = scored["patches"][0], f'svg.live [data-row="{scored["number"]}"]'
     seen.tab.get_by_label("disparity", exact=True).check(force=True)
+    cover = seen.tab.locator(row).locator(".patch .cover:visible").first
     strength = float(cover.evaluate("part => getComputedStyle(part).fillOpacity"))
     assert strength == pytest.approx(max(1 - patch["disparity"] / 2, 0), abs=0.006)
     seen.close()
@@ -235,7 +235,7 @@ def test_no_view_scrolls_sideways(browser: Browser, fed: Fed, width: int, scheme
     size = {"width": width, "height": 844}
     seen = watch(browser, fed, "clicks", fed.admin, viewport=size, color_scheme=scheme)
     expect(seen.tab.locator("svg.live .row")).not_to_have_count(0)
-    expect(seen.tab.locator(".accuracy-line")).to_be_visible()
+    expect(seen.tab.locator(".accuracy .chart")).to_be_visible()
     assert seen.tab.evaluate("document.documentElement.scrollWidth") <= width
     seen.tab.get_by_role("link", name="All streams").click()
     expect(seen.tab.locator(".card .spark")).not_to_have_count(0)
@@ -260,25 +260,6 @@ def test_messages_are_read_whole_however_they_are_cut(browser: Browser, fed: Fed
             {"id": "7", "event": "DriftFound", "data": '{"row":\n3}'},
             {"data": "[1]"},
         ]
-    seen.close()
-
-
-def test_drifts_behind_the_last_full_bucket_are_drawn_within_the_axis(
-    browser: Browser, fed: Fed
-) -> None:
-    draw = """async ([answer, nRows]) => {
-        const { drawAccuracy } = await import("/static/lines.js");
-        const drawn = drawAccuracy(answer, nRows, 600);
-        return [...drawn.querySelectorAll(".drift")].map((line) => Number(line.getAttribute("x1")));
-    }"""
-    drifts = [100, 290]
-    answer = {"size": 100, "first_row": 0, "accuracy": [0.9, 0.8], "drifts": drifts}
-    left, right = 44, 600 - 26
-    seen = visit(browser, fed.running.url, 401)
-    for n_rows, last in ((400, 400), (250, 290)):  # the number of rows may be older than a drift
-        drawn = seen.tab.evaluate(draw, [answer, n_rows])
-        places = [left + (right - left) * drift / last for drift in drifts]
-        assert drawn == pytest.approx(places)
     seen.close()
 
 

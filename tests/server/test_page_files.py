@@ -52,7 +52,7 @@ def test_the_token_is_kept_for_the_tab_alone() -> None:
 
 
 def test_colours_are_those_of_the_report_by_day_and_by_night() -> None:
-    sheet = text("/static/colours.css")
+    sheet = text("/static/drawings.css")
     for colours in (DAY, NIGHT):
         assert all(f"--{name}:{value};" in sheet for name, value in colours.items())
 

@@ -15,8 +15,8 @@ from tests.server.test_page_told import Told, event, models, status, watch
 _LONG = "x" * 63  # as long as a name of a stream may be
 _STREAM = f"/v1/streams/{_LONG}"
 _VIEWS = {  # with what is drawn last
-    "": f".card:has-text('{_LONG}') .spark polyline",
-    f"#/streams/{_LONG}": ".accuracy-line",
+    "": f".card:has-text('{_LONG}') .spark .line",
+    f"#/streams/{_LONG}": ".accuracy .chart",
     "#/streams/empty": ".models p:has-text('There is no model yet.')",
 }
 _N_SEGMENTS, _N_SELECTIONS = 30, 12
@@ -107,7 +107,7 @@ def test_a_name_however_long_leaves_room_for_the_button_to_log_out(
 def test_a_stream_with_nothing_says_so_everywhere(browser: Browser, told: Told) -> None:
     seen = watch(browser, told, "empty")
     for words in (
-        "There was no selection yet",
+        "There is no selection yet",
         "There are too few rows for a line yet.",
         "Nothing was selected yet",
         "Nothing has happened yet.",
@@ -167,14 +167,14 @@ def test_the_focus_returns_to_a_quilt_that_was_drawn_behind_an_explanation(
     browser: Browser, told: Told
 ) -> None:
     seen = watch(browser, told, _LONG)
-    cell = seen.tab.locator("svg.live [data-selection='5'] [data-segment='7']")
+    cell = seen.tab.locator("svg.live [data-row='5'] [data-segment='7']")
     cell.focus()
     seen.tab.keyboard.press("Enter")
     dialog = seen.tab.get_by_role("dialog")
     expect(dialog).to_be_visible()
     told.answers[f"{_STREAM}/models"] = models(*range(1, 20), in_use=5)
     told.tell("ModelPromoted", event(201, "ModelPromoted", "promoted"))
-    expect(seen.tab.locator("svg.live .used")).to_have_attribute("data-selection", "5")
+    expect(seen.tab.locator("svg.live .used")).to_have_attribute("data-row", "5")
     seen.tab.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(cell).to_be_focused()

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
+from driftquilt.report.lines import sparkline, stream_accuracy
+from driftquilt.report.quilt import stream_quilt
+from driftquilt.report.quilt_layout import Room
 from driftquilt.server import schemas
 from driftquilt.server.page import HEADERS, load_page
 from driftquilt.server.problems import MEDIA_TYPE, Problem
@@ -111,7 +114,12 @@ class Told:
         if path.endswith("/events/live"):
             self._listen(request)
             return
-        found = self._find(path, dict(part.split("=") for part in question.split("&") if part))
+        asked = dict(part.split("=") for part in question.split("&") if part)
+        stream, _, drawing = path.partition("/drawings/")
+        if drawing:
+            _send(request, 200, self._draw(stream, drawing, asked).encode(), "image/svg+xml")
+            return
+        found = self._find(path, asked)
         if isinstance(found, Problem):
             _send(request, found.status, json.dumps(found.to_json("0")).encode(), MEDIA_TYPE)
         else:
@@ -132,6 +140,20 @@ class Told:
             later = [one for one in self.events if one["number"] > after]
             return {"events": later[:limit], "next": None}
         return {"": self.streams[name], **_NOTHING}[what]
+
+    def _draw(self, stream: str, kind: str, question: dict[str, str]) -> str:
+        """Draw as the service does, from what is told here."""
+
+        def told(what: str) -> Any:
+            return self._find(f"{stream}/{what}", {})
+
+        if kind == "sparkline":
+            return sparkline(told("accuracy"))
+        if kind == "accuracy":
+            return stream_accuracy(told("accuracy"), self._find(stream, {})["n_rows"])
+        room = Room(int(question["width"]), int(question["smallest"]))
+        chosen = told("selections")["selections"][-int(question["rows"]) :]
+        return stream_quilt(chosen, told("segments")["segments"], told("models")["in_use"], room)
 
     def _listen(self, request: BaseHTTPRequestHandler) -> None:
         mine: queue.Queue[bytes | None] = queue.Queue()
@@ -339,11 +361,11 @@ def test_models_that_stay_as_they_are_are_not_drawn_again(browser: Browser, told
     seen = watch(browser, told)
     table = seen.tab.locator(".models table")
     table.evaluate("table => { window.before = table; }")
-    told.answers["/v1/streams/clicks/segments"] = Problem("internal", "a mark that it was asked")
+    told.answers["/v1/streams/clicks/selections"] = Problem("internal", "a mark of the request")
     seen.refusals += (500,)
     told.tell("SegmentSealed", event(1, "SegmentSealed", "sealed"))
     expect(seen.tab.locator("#notice")).to_be_visible()
-    del told.answers["/v1/streams/clicks/segments"]
+    del told.answers["/v1/streams/clicks/selections"]
     expect(seen.tab.locator("#notice")).to_be_hidden()
     assert table.evaluate("table => table === window.before")
     seen.close()
@@ -370,7 +392,7 @@ def test_rolling_back_is_to_the_next_older_model_and_needs_one(
     button = seen.tab.get_by_role("button", name="Roll back", exact=True)
     button.click()
     dialog = seen.tab.get_by_role("dialog")
-    expect(dialog).to_contain_text("next older model that is kept, model 2, answers from now on")
+    expect(dialog).to_contain_text("next older model, model 2, answers from now on")
     told.answers[f"{_KEPT}/rollback"] = {"model": 2}
     told.answers[_KEPT] = models(2, 5, in_use=2)  # newer ones are none to roll back to
     dialog.get_by_role("button", name="Roll back").click()

@@ -39,6 +39,7 @@ OPERATIONS = {
     "selections": ("GET", f"{_STREAM}/selections"),
     "selection": ("GET", f"{_STREAM}/selections/{{number}}"),
     "accuracy": ("GET", f"{_STREAM}/accuracy"),
+    "drawing": ("GET", f"{_STREAM}/drawings/{{kind}}"),
     "models": ("GET", f"{_STREAM}/models"),
     "promote": ("POST", f"{_STREAM}/models/{{version}}/promote"),
     "rollback": ("POST", f"{_STREAM}/models/rollback"),
@@ -189,6 +190,10 @@ class Stream(Generic[Answer, Content, Events]):
 
     def accuracy(self) -> Answer:
         return self._ask("accuracy")
+
+    def drawing(self, kind: str, **sizes: int) -> Content:
+        """Return an SVG: `quilt` (sizes: width, smallest, rows), `accuracy` or `sparkline`."""
+        return self._sender.content(make_call("drawing", params=sizes, name=self.name, kind=kind))
 
     def models(self) -> Answer:
         return self._ask("models")

@@ -1,12 +1,12 @@
 """The live page: its files, read once at start, and the headers that fence it in.
 
-The page is plain HTML, CSS and ES modules with no build step and no other host. Its colours are
-those of the report and of every picture, so the style sheet for them is made from the palette.
+The page is plain HTML, CSS and ES modules with no build step and no other host. Drawings come from
+`report`, with the style sheet and the script that the HTML report has too.
 
 >>> page = load_page()
 >>> page["/"].media_type, page["/static/page.js"].media_type
 ('text/html; charset=utf-8', 'text/javascript; charset=utf-8')
->>> page["/static/colours.css"].content[:20]
+>>> page["/static/drawings.css"].content[:20]
 b':root{--paper:#fffff'
 """
 
@@ -16,7 +16,7 @@ import hashlib
 from dataclasses import dataclass
 from importlib.resources import files
 
-from driftquilt.report.palette import DAY, NIGHT, picture_style, variables
+from driftquilt.report.html import drawing_files
 
 __all__ = ["HEADERS", "PageFile", "load_page"]
 
@@ -51,7 +51,9 @@ class PageFile:
 
 def load_page() -> dict[str, PageFile]:
     """Every file of the page by the path it is served at."""
-    found = {"/static/colours.css": _page_file("colours.css", _colours().encode())}
+    found = {
+        f"/static/{name}": _page_file(name, text.encode()) for name, text in drawing_files().items()
+    }
     for file in (files("driftquilt.server") / "static").iterdir():
         path = "/" if file.name == "index.html" else f"/static/{file.name}"
         found[path] = _page_file(file.name, file.read_bytes())
@@ -61,8 +63,3 @@ def load_page() -> dict[str, PageFile]:
 def _page_file(name: str, content: bytes) -> PageFile:
     ending = name[name.rindex(".") :]
     return PageFile(content, _TYPES[ending], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
-
-
-def _colours() -> str:
-    night = f"@media (prefers-color-scheme:dark){{:root{{{variables(NIGHT)}}}}}"
-    return f":root{{{variables(DAY)}}}{night}{picture_style()}"

@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from driftquilt.data.labels import Label
 from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
 from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse
+from driftquilt.report.lines import sparkline, stream_accuracy
+from driftquilt.report.quilt import stream_quilt
+from driftquilt.report.quilt_layout import Room
 from driftquilt.server import schemas
 from driftquilt.server.problems import Problem
 from driftquilt.server.worker import StreamWorker
@@ -27,6 +30,7 @@ from driftquilt.text import json_safe
 
 __all__ = [
     "accuracy",
+    "drawing",
     "event",
     "events",
     "live",
@@ -111,6 +115,21 @@ def accuracy(worker: StreamWorker) -> schemas.Accuracy:
     drifts = [e.row for e in worker.view.events if isinstance(e, DriftFound)]
     size, first, shares = worker.ingestion.accuracy.buckets()
     return schemas.Accuracy(size, first, shares, drifts)
+
+
+def drawing(worker: StreamWorker, wanted: schemas.DrawingParameters) -> str:
+    """Return a drawing of the live page as SVG."""
+    if wanted.kind == "quilt":
+        return stream_quilt(
+            msgspec.to_builtins(selections(worker).selections[-wanted.rows :]),
+            msgspec.to_builtins(segments(worker).segments),
+            worker.stream.model,
+            Room(wanted.width, wanted.smallest),
+        )
+    curve = msgspec.to_builtins(accuracy(worker))
+    if wanted.kind == "sparkline":
+        return sparkline(curve)
+    return stream_accuracy(curve, worker.stream.n_rows)
 
 
 def segments(worker: StreamWorker) -> schemas.Segments:

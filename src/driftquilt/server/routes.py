@@ -43,6 +43,7 @@ _MANY = 1 << 15  # probabilities that are encoded on a thread
 _MAX_DIGITS = 15
 _BYTES = "application/octet-stream"
 _EVENT_STREAM = "text/event-stream"
+_SVG = "image/svg+xml"
 _METRICS = "text/plain; version=0.0.4"
 _KEY = re.compile(KEY_LETTERS)
 _QUALITY = re.compile(r"\bq=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)")
@@ -132,6 +133,11 @@ class Routes:
             Operation(
                 "GET", f"{stream}/accuracy", self.get_accuracy, "Accuracy over the stream's life",
                 **one, answer=schemas.Accuracy,
+            ),
+            Operation(
+                "GET", f"{stream}/drawings/{{kind}}", self.get_drawing,
+                "The quilt or the accuracy as SVG", parameters=schemas.DrawingParameters,
+                media_types=[_SVG],
             ),
             Operation(
                 "GET", models, self.list_models, "Models that are kept", **one,
@@ -279,6 +285,12 @@ class Routes:
     async def get_accuracy(self, _: Request, at: schemas.StreamParameters) -> Response:
         """The curve that the page draws."""
         return json_response(payloads.accuracy(self._registry[at.name]))
+
+    async def get_drawing(self, _: Request, at: schemas.DrawingParameters) -> Response:
+        """The quilt, the line of accuracy, or a small line without numbers, as the page has it."""
+        worker = self._registry[at.name]
+        drawing = await self._on_thread(lambda: payloads.drawing(worker, at), True)
+        return Response(drawing, media_type=_SVG)
 
     # Models.
 

@@ -131,6 +131,15 @@ class SelectionParameters(StreamParameters):
     number: Annotated[int, Meta(ge=1, lt=2**53, description="The number of a selection.")]
 
 
+class DrawingParameters(StreamParameters):
+    """Which drawing; width and smallest patch in pixels, and rows, are those of the quilt."""
+
+    kind: Literal["quilt", "accuracy", "sparkline"]
+    width: Annotated[int, Meta(ge=200, le=4_000)] = 1_090
+    smallest: Annotated[int, Meta(ge=10, le=48)] = 23
+    rows: Annotated[int, Meta(ge=1, le=1_000)] = 24
+
+
 class LiveParameters(StreamParameters):
     """Which events."""
 

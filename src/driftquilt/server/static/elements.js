@@ -1,10 +1,11 @@
-// Elements made from values: a child that is text stays text, whatever it says.
-
-const SVG = "http://www.w3.org/2000/svg";
+// Elements made from values: a child that is text stays text, whatever it says. Below them what the
+// page reports: problems above the content, news to screen readers.
 
 export const at = (id) => document.getElementById(id);
 
-const fill = (element, attributes, children) => {
+/** An HTML element; an attribute that is null or false is left out, `onclick` is a listener. */
+export const make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -13,14 +14,6 @@ const fill = (element, attributes, children) => {
   element.append(...children.flat().filter((child) => child !== null));
   return element;
 };
-
-/** An HTML element; an attribute that is null or false is left out, `onclick` is a listener. */
-export const make = (tag, attributes = {}, ...children) =>
-  fill(document.createElement(tag), attributes, children);
-
-/** The same in a picture. */
-export const draw = (tag, attributes = {}, ...children) =>
-  fill(document.createElementNS(SVG, tag), attributes, children);
 
 /** Names with their values, as a description list. */
 export const pairs = (kind, entries) =>
@@ -36,12 +29,12 @@ export const section = (id, title, ...children) =>
 export const scroller = (kind, label, ...children) =>
   make("div", { class: kind, role: "group", tabindex: 0, "aria-label": label }, ...children);
 
-/** New text, only where it is new: whoever listens to the element is not told twice. */
-export const say = (element, text) => {
+/** Sets a text if it is new, so that screen readers do not read the same text again. */
+export const setText = (element, text) => {
   if (element.textContent !== text) element.textContent = text;
 };
 
-/** Draws again whenever a place has got another width, until the signal. */
+/** Calls `redraw` whenever the width of a place changes, until the signal. */
 export const whenResized = (place, redraw, signal) => {
   let width = place.clientWidth;
   const watcher = new ResizeObserver(() => {
@@ -51,4 +44,39 @@ export const whenResized = (place, redraw, signal) => {
   });
   watcher.observe(place);
   signal.addEventListener("abort", () => watcher.disconnect());
+};
+
+const problems = new Map(); // sentences by the task that met them; the last one is shown
+
+const showLast = () => {
+  const last = [...problems.values()].at(-1) ?? "";
+  setText(at("notice"), last);
+  at("notice").hidden = last === "";
+};
+
+/** Shows a problem of a task until the task succeeds, or another view opens. */
+export const showProblem = (text, task) => {
+  problems.delete(task);
+  problems.set(task, text);
+  showLast();
+};
+
+/** Removes the problem of a task. */
+export const clearProblem = (task) => {
+  problems.delete(task);
+  showLast();
+};
+
+/** Removes all problems. */
+export const clearProblems = () => {
+  problems.clear();
+  showLast();
+};
+
+/** Announces a text to screen readers; by turns in two places, so that the same text is read again. */
+export const announce = (text) => {
+  const [first, second] = at("announcement").children;
+  const [next, last] = first.textContent ? [second, first] : [first, second];
+  next.textContent = text;
+  last.textContent = "";
 };

@@ -1,12 +1,12 @@
-// The list of events, newest first. New ones arrive above, earlier ones are fetched on demand.
+// The list of events, newest first. New ones appear at the top, earlier ones are loaded on demand.
 
-import { ask, streamPath } from "./api.js";
+import { giveFocus } from "./dialogs.js";
 import { make, scroller } from "./elements.js";
-import { giveFocus } from "./focus.js";
+import { ask, streamPath } from "./service.js";
 import { count } from "./words.js";
 
 const PAGE = 50;
-const KEPT = 1_000; // by the service, with gaps between their numbers; the page shows as many
+const MOST = 1_000; // that the service keeps, with gaps between their numbers, and the page shows
 const KINDS = {
   DriftFound: "of-drift",
   TrainingFailed: "of-failure",
@@ -15,7 +15,7 @@ const KINDS = {
   ModelRolledBack: "of-model",
 };
 
-/** What happened, without the row, which stands beside it. */
+/** What happened, without the row, which is beside it. */
 export const eventWords = (event) => {
   const start = `row ${event.row}: `;
   return event.text.startsWith(start) ? event.text.slice(start.length) : event.text;
@@ -54,8 +54,8 @@ export const eventList = (name, onExplain, signal, tried) => {
     more.hidden = !oldest.some(({ number }) => number < first());
   };
   const showEarlier = async () => {
-    const kept = await get(0, KEPT);
-    const earlier = kept.filter(({ number }) => number < first());
+    const events = await get(0, MOST);
+    const earlier = events.filter(({ number }) => number < first());
     append(earlier.slice(-PAGE));
     more.hidden = earlier.length <= PAGE;
     if (more.hidden) giveFocus(place);
@@ -66,7 +66,7 @@ export const eventList = (name, onExplain, signal, tried) => {
     if (list.querySelector(`[data-number="${Number(event.number)}"]`)) return;
     none.hidden = true;
     list.prepend(item(event, onExplain));
-    for (; list.childElementCount > KEPT; more.hidden = false) list.lastElementChild.remove();
+    for (; list.childElementCount > MOST; more.hidden = false) list.lastElementChild.remove();
   };
   return { elements: [none, place, more], add, load };
 };

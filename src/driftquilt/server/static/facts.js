@@ -1,19 +1,18 @@
-// What a stream is now, in tiles and words; fed again with every status.
+// The status of a stream in tiles and words, updated with every status that arrives.
 
-import { make, pairs, say } from "./elements.js";
-import { announce } from "./notices.js";
-import { count, counted, decimals, duration, sentence, time } from "./words.js";
+import { announce, make, pairs, setText } from "./elements.js";
+import { count, decimals, duration, plural, sentence, time } from "./words.js";
 
 const MOST_NAMES = 50; // of columns, of classes
 
 const delayWords = ({ label_delay: delay }) => (delay?.n
-  ? `Labels come after ${duration(delay.median)}, 9 of 10 within ${duration(delay.p90)}.`
-  : "No predicted row has got its label since the service started.");
+  ? `Labels arrive after ${duration(delay.median)}, 9 of 10 within ${duration(delay.p90)}.`
+  : "No label of a predicted row has arrived since the service started.");
 
 export const trainingWords = ({ training, rows_until_training: left }) => {
   if (training) return "training now";
   if (left === null) return "trains after the next drift";
-  return left > 0 ? `trains in ${counted(left, "row")}` : "trains with the next row";
+  return left > 0 ? `trains in ${plural(left, "row")}` : "trains with the next row";
 };
 
 const TILES = [
@@ -30,26 +29,26 @@ export const tiles = () => {
   const values = TILES.map(() => make("dd"));
   const list = make("dl", { class: "tiles" },
     TILES.map(([name], k) => make("div", {}, make("dt", {}, name), values[k])));
-  return { element: list, show: (stream) => TILES.forEach(([, words], k) => say(values[k], words(stream))) };
+  return { element: list, show: (stream) => TILES.forEach(([, words], k) => setText(values[k], words(stream))) };
 };
 
 const feedWords = ({ feed }) => {
   if (feed === null) return "";
   const why = feed.last_refused === null ? "" : `, the last because ${feed.last_refused}`;
-  const came = `${counted(feed.n_messages, "message")}, ${count(feed.n_refused)} refused${why}`;
+  const counts = `${plural(feed.n_messages, "message")}, ${count(feed.n_refused)} refused${why}`;
   const trouble = feed.trouble === null ? "" : ` ${sentence(feed.trouble)}`;
-  return ` Fed from ${feed.source ?? "a broker"}: ${came}.${trouble}`;
+  return ` Fed from ${feed.source ?? "a broker"}: ${counts}.${trouble}`;
 };
 
 const lead = (stream) => {
   const drift = stream.last_drift === null ? "no drift so far" : `last drift at row ${count(stream.last_drift)}`;
-  return `${counted(stream.n_current, "current row")}, ${drift}, ${trainingWords(stream)}. `
+  return `${plural(stream.n_current, "current row")}, ${drift}, ${trainingWords(stream)}. `
     + delayWords(stream) + feedWords(stream);
 };
 
 const failureWords = (why) => (why === null ? [] : [
   make("h2", {}, "This stream cannot learn at the moment"),
-  make("p", {}, `${sentence(why)} Predictions go on; learning is tried again with the next rows.`)]);
+  make("p", {}, `${sentence(why)} Predictions continue; learning is tried again with the next rows.`)]);
 
 /** The sentence under the name, and the failure if there is one. */
 export const leadAndFailure = () => {
@@ -63,7 +62,7 @@ export const leadAndFailure = () => {
     if (why === null) announce(`${stream.name} learns again`);
   };
   const show = (stream) => {
-    say(words, lead(stream));
+    setText(words, lead(stream));
     showFailure(stream);
   };
   return { elements: [failure, words], show };
@@ -79,7 +78,7 @@ const flat = (values, prefix = "") => Object.entries(values ?? {}).flatMap(([nam
   (value !== null && typeof value === "object" && !Array.isArray(value)
     ? flat(value, `${prefix}${name}.`) : [[`${prefix}${name}`, plain(value)]]));
 
-// What `draw` makes of the first of all, and a word on the others.
+// The first of many names as `draw` shows them, and how many more there are.
 const someOf = (all, draw) => {
   const more = all.length - MOST_NAMES;
   if (!all.length) return [make("p", { class: "note" }, "None so far.")];

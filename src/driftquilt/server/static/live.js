@@ -1,12 +1,10 @@
 // Events as they happen, over fetch, since EventSource cannot send a token.
 //
-// A connection that ends, or says nothing for a while, is made again, and goes on after the last
-// event that came.
+// A connection that ends, or is silent for a while, is made again and resumes after the last event.
 
-import { request } from "./api.js";
-import { isFinal, pause, waiting } from "./retry.js";
+import { backoff, isFinal, pause, request } from "./service.js";
 
-const SILENCE = 45_000; // the service says something every 15 s
+const SILENCE = 45_000; // the service sends something every 15 s
 
 /** Splits text that arrives in pieces into messages {id, event, data}. */
 export const messageReader = (onMessage) => {
@@ -60,7 +58,7 @@ const listenOnce = async (path, last, signal, { onOpen, onMessage }) => {
  */
 export const listen = async (path, after, signal, { onEvent, onState, onEnd }) => {
   let last = after;
-  const wait = waiting(signal);
+  const wait = backoff(signal);
   const onMessage = ({ id, event, data }) => {
     wait.restart();
     if (id !== undefined) last = Number(id);
@@ -85,10 +83,10 @@ export const listen = async (path, after, signal, { onEvent, onState, onEnd }) =
 };
 
 /**
- * A function that may be called at any rate: it runs `work` at most every so many milliseconds,
+ * A function that may be called at any rate: it runs `task` at most every so many milliseconds,
  * never twice at a time, and always once after the last call.
  */
-export const paced = (work, wait, signal) => {
+export const throttled = (task, wait, signal) => {
   let wanted = false;
   let running = false;
   const run = async () => {
@@ -97,7 +95,7 @@ export const paced = (work, wait, signal) => {
     try {
       while (wanted && !signal.aborted) {
         wanted = false;
-        await work();
+        await task();
         await pause(wait, signal);
       }
     } finally {

@@ -1,10 +1,8 @@
 // The models that can be used again, with buttons for those who may: promote, roll back, adapt.
 
-import { post, streamPath } from "./api.js";
-import { confirmed } from "./dialogs.js";
-import { make, scroller } from "./elements.js";
-import { focusedIn, giveFocus } from "./focus.js";
-import { announce } from "./notices.js";
+import { confirmed, focusedIn, giveFocus } from "./dialogs.js";
+import { announce, make, scroller } from "./elements.js";
+import { post, streamPath } from "./service.js";
 import { bytes, count, decimals } from "./words.js";
 
 const HEADS = [["Version", ""], ["Trained at row", "n"], ["Loss", "n"], ["Size", "n size"]];
@@ -28,13 +26,13 @@ const table = (models, promote) => make("table", {},
   make("tbody", {}, [...models].sort((a, b) => b.version - a.version)
     .map((model) => row(model, promote))));
 
-/** The next older model that is kept, which the service would roll back to; null if none. */
+/** The next older model, which the service would roll back to; null if there is none. */
 const olderThan = ({ in_use: inUse, models }) => {
   const older = models.map(({ version }) => version).filter((version) => version < inUse);
   return older.length ? Math.max(...older) : null;
 };
 
-/** A button that keeps the focus when it cannot be used; `allow(why)` says why not, "" if it can. */
+/** A button that keeps the focus when it is disabled; `allow(why)` sets the reason, "" enables it. */
 const button = (words, onclick) => {
   const element = make("button", {
     type: "button", onclick: () => { if (element.ariaDisabled !== "true") onclick(); },
@@ -46,7 +44,7 @@ const button = (words, onclick) => {
   return { element, allow };
 };
 
-/** The table and the buttons; `tried` runs what may fail, `changed` what follows. */
+/** The table and the buttons; `tried` runs what may fail, `changed` what follows a success. */
 export const modelPart = (name, mayChange, tried, changed) => {
   const place = scroller("tall", "Models");
   let shown = "";
@@ -58,15 +56,15 @@ export const modelPart = (name, mayChange, tried, changed) => {
     changed();
   });
   const promote = (version) => act(`Use model ${version}?`,
-    "It answers from now on; the model in use stays and can be used again.", "Use it",
+    "It answers from now on; the model in use is kept and can be used again.", "Use it",
     streamPath(name, "models", version, "promote"), ({ model }) => `Model ${model} is in use`);
   const rollBack = button("Roll back", () => act("Roll back?",
-    `The next older model that is kept, model ${older}, answers from now on; the model in use `
-    + "stays and can be used again.", "Roll back",
+    `The next older model, model ${older}, answers from now on; the model in use is kept and `
+    + "can be used again.", "Roll back",
     streamPath(name, "models", "rollback"), ({ model }) => `Rolled back to model ${model}`));
   const adapt = button("Adapt now", () => act("Adapt now?",
-    "A model is trained on the current rows and what still agrees with them.", "Adapt",
-    streamPath(name, "adapt"), () => "Training has begun"));
+    "A model is trained on the current rows and on past segments that agree with them.", "Adapt",
+    streamPath(name, "adapt"), () => "Training has started"));
 
   const draw = ({ models }) => {
     const held = focusedIn(place)?.dataset.version;
@@ -74,16 +72,16 @@ export const modelPart = (name, mayChange, tried, changed) => {
       : make("p", { class: "note" }, "There is no model yet."));
     if (held) giveFocus(place.querySelector(`[data-version="${held}"]`) ?? place);
   };
-  const show = (kept) => {
-    const now = JSON.stringify(kept);
+  const show = (answer) => {
+    const now = JSON.stringify(answer);
     if (now === shown) return;
     shown = now;
-    older = olderThan(kept);
-    rollBack.allow(older === null ? "No model is kept that is older than the one in use" : "");
-    draw(kept);
+    older = olderThan(answer);
+    rollBack.allow(older === null ? "There is no model older than the one in use" : "");
+    draw(answer);
   };
-  rollBack.allow("No model is known yet");
-  const training = (now) => adapt.allow(now ? "A training is under way" : "");
+  rollBack.allow("There is no model yet");
+  const training = (now) => adapt.allow(now ? "A training is running" : "");
   const buttons = make("p", { class: "buttons" }, rollBack.element, adapt.element);
   return { elements: mayChange ? [buttons, place] : [place], show, training };
 };

@@ -1,14 +1,13 @@
-// All streams at a glance, one card each, asked for again every few seconds.
+// All streams at a glance, one card each, requested again every few seconds.
 
-import { ask, streamPath } from "./api.js";
 import { make, pairs } from "./elements.js";
-import { drawSparkline } from "./lines.js";
-import { paced } from "./live.js";
 import { trainingWords } from "./facts.js";
-import { count, counted, decimals, duration, sentence } from "./words.js";
+import { throttled } from "./live.js";
+import { ask, askDrawing, streamPath } from "./service.js";
+import { count, decimals, duration, plural, sentence } from "./words.js";
 
 const WAIT = 5_000;
-const AT_ONCE = 4; // questions for lines of accuracy
+const AT_ONCE = 4; // requests for lines of accuracy
 
 const badgeKind = ({ failure, training }) =>
   (failure !== null ? "badge bad" : training ? "badge busy" : "badge");
@@ -29,8 +28,8 @@ const card = (stream) => {
   return { element, spark };
 };
 
-const damagedWords = (n) => `${counted(n, "stream")} ${n === 1 ? "is" : "are"} damaged and cannot `
-  + "be opened. The log of the service says why; restore what is damaged from a backup, or delete it.";
+const damagedWords = (n) => `${plural(n, "stream")} ${n === 1 ? "is" : "are"} damaged and cannot `
+  + "be opened. The log of the service says why; restore them from a backup, or delete them.";
 
 /** Streams that cannot be opened, by name; nothing if there is none. */
 const damagedPart = (names) => (names.length ? [
@@ -38,27 +37,25 @@ const damagedPart = (names) => (names.length ? [
   make("ul", { class: "names" }, names.map((name) => make("li", {}, name)))] : []);
 
 /** Null if the stream was deleted meanwhile. */
-const accuracyOf = (name, signal) => ask(streamPath(name, "accuracy"), signal).catch((error) => {
-  if (error.status === 404) return null;
-  throw error;
-});
+const sparklineOf = (name, signal) =>
+  askDrawing(streamPath(name, "drawings", "sparkline"), signal).catch((error) => {
+    if (error.status === 404) return null;
+    throw error;
+  });
 
-/** Lines of accuracy, asked for only where rows came since. */
+/** Lines of accuracy, requested only where rows were learned since. */
 const sparkKeeper = (signal) => {
   const known = new Map();
   const draw = async ({ name, n_rows: n }, place) => {
     const before = known.get(name);
-    const answer = before?.n === n ? before.answer : await accuracyOf(name, signal);
-    if (answer === null) return;
-    known.set(name, { n, answer });
-    place.replaceChildren(drawSparkline(answer));
+    const line = before?.n === n ? before.line : await sparklineOf(name, signal);
+    if (line === null) return;
+    known.set(name, { n, line });
+    place.replaceChildren(line);
   };
   return async (streams, places) => {
     const left = streams.map((stream, k) => [stream, places[k]]);
-    places.forEach((place, k) => {
-      const before = known.get(streams[k].name);
-      if (before) place.replaceChildren(drawSparkline(before.answer));
-    });
+    places.forEach((place, k) => place.replaceChildren(known.get(streams[k].name)?.line ?? ""));
     const worker = async () => {
       for (let next = left.shift(); next; next = left.shift()) await draw(...next);
     };
@@ -82,7 +79,7 @@ export const showOverview = (place, app, signal) => {
     const now = JSON.stringify([streams, damaged]);
     if (now === shown) return;
     const any = streams.length + damaged.length > 0;
-    words.textContent = any ? "" : "There is no stream yet; POST /v1/streams makes one.";
+    words.textContent = any ? "" : "There is no stream yet; create one with POST /v1/streams.";
     broken.replaceChildren(...damagedPart(damaged));
     const focused = document.activeElement?.closest(".cards a")?.getAttribute("href");
     const cards = streams.map(card);
@@ -92,7 +89,7 @@ export const showOverview = (place, app, signal) => {
     shown = now;
   };
 
-  const again = paced(() => app.watched(refresh, signal), WAIT, signal);
+  const again = throttled(() => app.watched(refresh, signal), WAIT, signal);
   const timer = setInterval(() => { if (!document.hidden) again(); }, WAIT);
   signal.addEventListener("abort", () => clearInterval(timer));
   again();

@@ -1,28 +1,26 @@
-// The page: who is there, which view is open, and what happens when something goes wrong.
+// The page: the log-in, which view is open, and what happens when something fails.
 
-import { ask, Problem, token, whenLoggedOut } from "./api.js";
 import { closeDialogs } from "./dialogs.js";
-import { at, make } from "./elements.js";
-import { complain, forgetProblems, stopComplaining } from "./notices.js";
+import { hideTip } from "./drawings.js";
+import { at, clearProblem, clearProblems, make, showProblem } from "./elements.js";
 import { showOverview } from "./overview.js";
-import { persist } from "./retry.js";
+import { ask, Problem, retry, token, whenLoggedOut } from "./service.js";
 import { showStream } from "./stream.js";
-import { hideTip } from "./tip.js";
 
 const RANKS = ["read", "write", "admin"];
 let me = null;
 let view = new AbortController();
 let hasMoved = false;
 
-const guarded = async (run, work, signal) => {
+const guarded = async (run, task, signal) => {
   try {
     const answer = await run();
-    if (!signal.aborted) stopComplaining(work);
+    if (!signal.aborted) clearProblem(task);
     return answer;
   } catch (error) {
     if (signal.aborted) return undefined;
     if (!(error instanceof Problem)) throw error;
-    complain(error.message, work);
+    showProblem(error.message, task);
     return undefined;
   }
 };
@@ -31,16 +29,16 @@ const guarded = async (run, work, signal) => {
 const app = {
   /** Whether the reader has a scope, or one that implies it. */
   may: (scope) => RANKS.slice(RANKS.indexOf(scope)).some((name) => me.scopes.includes(name)),
-  /** Asks for what is shown, again and again if need be; what it got, or nothing if that is
-   *  refused for good. A problem is told once, and gone with the next success. */
-  watched: (work, signal) => guarded(() => persist(work, signal, (problem) =>
-    complain(`${problem.message} The page tries again by itself.`, work)), work, signal),
-  /** Does what the reader wanted; a problem stays until the next try. */
-  tried: (work, signal) => {
-    stopComplaining("tried");
-    return guarded(work, "tried", signal);
+  /** Runs a task that loads what is shown, again and again if need be; returns nothing if the
+   *  service refuses for good. A problem is shown once, until the next success. */
+  watched: (task, signal) => guarded(() => retry(task, signal, (problem) =>
+    showProblem(`${problem.message} The page tries again by itself.`, task)), task, signal),
+  /** Runs what the reader asked for; a problem stays until the next try. */
+  tried: (task, signal) => {
+    clearProblem("tried");
+    return guarded(task, "tried", signal);
   },
-  /** A view's heading gets the focus, except on the first view, which nobody came to by a link. */
+  /** Focuses the heading of a view, except that of the first, which no link led to. */
   arrive: (heading) => { if (hasMoved) heading.focus(); },
 };
 
@@ -49,13 +47,13 @@ const openView = () => {
   view = new AbortController();
   closeDialogs();
   hideTip();
-  forgetProblems();
+  clearProblems();
   return view.signal;
 };
 
 const logIn = async (value, problem) => {
   if (!token.isPlain(value)) {
-    problem.textContent = "That is not a token: it has signs that no token has.";
+    problem.textContent = "That is not a token: it has characters that no token has.";
     return;
   }
   token.set(value);
@@ -80,16 +78,16 @@ const showLogIn = (words) => {
   make("label", { for: "token" }, "Token"), field,
   make("button", { type: "submit", class: "strong" }, "Log in"), problem,
   make("p", { class: "note", id: "log-in-note" },
-    "Whoever runs the service makes tokens with driftquilt token create. "
-    + "It is kept in this tab alone, until the tab is closed.")));
+    "The operator of the service creates tokens with driftquilt token create. "
+    + "This tab keeps it until it is closed.")));
   field.focus();
 };
 
 const route = () => {
   if (me === null) return;
   const signal = openView();
-  const found = /^#\/streams\/([a-z0-9][a-z0-9_-]*)$/.exec(location.hash);
-  const name = found?.[1];
+  const match = /^#\/streams\/([a-z0-9][a-z0-9_-]*)$/.exec(location.hash);
+  const name = match?.[1];
   document.title = name ? `${name} · driftquilt` : "driftquilt";
   at("main").replaceChildren();
   if (name) showStream(at("main"), name, app, signal);
@@ -99,9 +97,9 @@ const route = () => {
 const start = async () => {
   const held = token.get();
   const signal = openView();
-  const found = await app.watched(() => ask("/v1/me", signal), signal);
-  if (!found) return;
-  me = found;
+  const caller = await app.watched(() => ask("/v1/me", signal), signal);
+  if (!caller) return;
+  me = caller;
   at("who").textContent = me.name ?? "";
   at("log-out").hidden = held === null;
   route();

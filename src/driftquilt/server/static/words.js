@@ -1,23 +1,16 @@
-// Numbers as people read them.
+// Numbers, times and sentences as text.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
-/** A whole number, or a dash for what is not known. */
+/** A whole number, or a dash for a missing one. */
 export const count = (value) => (value === null ? "–" : whole.format(value));
 
-export const counted = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 
-/** A share; one above zero never reads as none. */
-export const percent = (share) =>
-  share > 0 && share < 0.005 ? "<1%" : `${Math.round(share * 100)}%`;
-
-/** A number between 0 and 1, or a dash for what is not known. */
+/** A number with decimals, or a dash for a missing one. */
 export const decimals = (value, digits = 3) =>
   value === null || value === undefined ? "–" : value.toFixed(digits);
-
-export const signed = (value) =>
-  value === null || value === undefined ? "–" : `${value < 0 ? "−" : "+"}${Math.abs(value).toPrecision(2)}`;
 
 /** Seconds in the unit that leaves few digits. */
 export const duration = (seconds) => {
