@@ -2,7 +2,9 @@
 
 Read the modules in this order: `calendar` (dates), `columns` (one column), `matching` (which
 columns belong together), `frame` (rows in memory), `arrow` (rows in mapped files), `encoder` and
-its `kernels`, `labels` (labels, segment ids, weights), `rows` (all of that for one fit).
+its `kernels`, `labels` (labels, segment ids, weights), `rows` (all of that for one fit). Files come
+before all that: `paths`, `source` (bytes), `csv_files` with its `hints` and `json_lines`,
+`column_types`, `files` (one mapped table of them all) and `mapped_memory`.
 """
 
 from __future__ import annotations
@@ -12,17 +14,22 @@ from typing import Any
 
 _HOMES = {
     "ArrowFrame": "arrow",
+    "Data": "files",
     "Encoder": "encoder",
     "Frame": "frame",
     "Label": "labels",
     "Row": "frame",
     "Rows": "rows",
+    "TextFormat": "source",
+    "find_files": "paths",
+    "open_data": "files",
     "read_frame": "frame",
     "read_in_place": "arrow",
     "read_labels": "labels",
     "read_row": "frame",
     "read_segments": "labels",
     "read_weights": "labels",
+    "write_table": "files",
 }
 
 __all__ = list(_HOMES)

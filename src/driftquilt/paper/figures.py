@@ -1,5 +1,15 @@
 """The paper's figures: series of points first, then one plot of lines as SVG.
 
+The case study has two concepts ("Case Study: Two Concepts" in the paper). All rows come from one
+distribution; rows of concept 0 have label 0, rows of concept 1 label 1. The current concept is 1.
+The model is trained on current rows alone, and two past segments are only scored: one with the
+current concept, one with the other.
+
+>>> curves = case_study(seed=0)
+>>> same, other = curves["same concept"], curves["other concept"]
+>>> bool((10 * same.disparity < other.disparity).all())
+True
+
 >>> svg = lines_svg({"a": [(1, 2.0), (2, 3.0)]}, title="t", x_label="x", y_label="y")
 >>> svg.count("<polyline")
 1
@@ -15,11 +25,22 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from driftquilt.core.selection import Scores
+from driftquilt.core.segment import Segment
+from driftquilt.core.selection import Rule, Scores
+from driftquilt.core.training import Run, Task, train
+from driftquilt.learners.mlp import MLP
 from driftquilt.paper.plan import EXPERIMENTS, METHODS
 from driftquilt.paper.results import Result
+from driftquilt.quilt.executor import one_blas_thread
 
-__all__ = ["Series", "accuracy_curves", "case_study_curves", "cost_curves", "lines_svg"]
+__all__ = [
+    "Series",
+    "accuracy_curves",
+    "case_study",
+    "case_study_curves",
+    "cost_curves",
+    "lines_svg",
+]
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 372, 64, 170, 60, 48
 _ROW, _LETTERS = 20, 20  # of the legend: height of a row, letters that fit into one
@@ -36,6 +57,10 @@ svg{background:#fff;font:12px system-ui,sans-serif} text{fill:#222} .grid{stroke
 
 Series = Mapping[str, Sequence[tuple[float, float]]]
 Points = dict[str, list[tuple[float, float]]]
+
+# Many rows are scored, so that chance does not set two samples of one concept apart; few are
+# trained on, so that an epoch is a small step.
+N_SCORED, N_TRAINED = 10_000, 500
 
 
 def accuracy_curves(results: Sequence[Result], dataset: str) -> Points:
@@ -58,6 +83,34 @@ def case_study_curves(curves: Mapping[str, Scores]) -> dict[str, Points]:
             for name, scores in curves.items()
         }
         for score in ("disparity", "gain")
+    }
+
+
+def case_study(seed: int = 0, *, n_epochs: int = 60) -> dict[str, Scores]:
+    """The scores of both past segments, each of shape (epochs,)."""
+    rng = np.random.default_rng(seed)
+    past = [
+        _segment(rng, "same concept", 1, N_SCORED),
+        _segment(rng, "other concept", 0, N_SCORED),
+    ]
+    task = Task(
+        past,
+        current=_segment(rng, "today", 1, N_TRAINED),
+        validation=_segment(rng, "today", 1, N_SCORED),
+        rule=Rule(use_gain=False),
+        max_epochs=n_epochs,
+        patience=n_epochs,
+        seed=seed,
+    )
+    with one_blas_thread():
+        model = MLP().start(task.current.X, n_classes=2, seed=seed)
+        epochs = list(train(Run(task, model), disparity_max=-math.inf))
+    return {
+        str(segment.name): Scores(
+            np.array([epoch.scores.disparity[s] for epoch in epochs]),
+            np.array([epoch.scores.gain[s] for epoch in epochs]),
+        )
+        for s, segment in enumerate(past)
     }
 
 
@@ -182,3 +235,8 @@ def _decades(low: float, high: float) -> list[float]:
     """Powers of ten that enclose a range."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     return [10.0**k for k in range(first, max(last, first + 1) + 1)]
+
+
+def _segment(rng: np.random.Generator, name: str, label: int, n_rows: int) -> Segment:
+    X = rng.normal(size=(n_rows, 2)).astype(np.float32)
+    return Segment(name, X, np.full(n_rows, label), np.ones(n_rows, np.float32))

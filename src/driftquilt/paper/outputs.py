@@ -11,8 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from driftquilt import __version__
-from driftquilt.paper.case_study import case_study
-from driftquilt.paper.figures import accuracy_curves, case_study_curves, cost_curves, lines_svg
+from driftquilt.paper.figures import (
+    accuracy_curves,
+    case_study,
+    case_study_curves,
+    cost_curves,
+    lines_svg,
+)
 from driftquilt.paper.plan import EXPERIMENTS, has_length, is_file
 from driftquilt.paper.results import Result
 from driftquilt.paper.tables import Table, make_tables, to_csv, to_html, to_markdown
