@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from driftquilt.detectors.base import Detector, Never
 from driftquilt.detectors.dawidd import DAWIDD
-from driftquilt.detectors.foreign import Foreign
-from driftquilt.detectors.from_river import RiverDetector
+from driftquilt.detectors.foreign import Foreign, RiverDetector
 from driftquilt.detectors.hdddm import HDDDM
 from driftquilt.detectors.known import EveryRows, KnownDrifts
-from driftquilt.detectors.named import make_detector
+from driftquilt.detectors.named import BY_NAME, DETECTORS, NEED_SETTINGS, make_detector
+from driftquilt.detectors.replay import RecordedDetector
 
 __all__ = [
+    "BY_NAME",
     "DAWIDD",
+    "DETECTORS",
     "HDDDM",
+    "NEED_SETTINGS",
     "Detector",
     "EveryRows",
     "Foreign",
     "KnownDrifts",
     "Never",
+    "RecordedDetector",
     "RiverDetector",
     "make_detector",
 ]

@@ -1,15 +1,40 @@
-"""Any object that can be updated and asked, behind our contract.
+"""Detectors that were written elsewhere, behind our contract: river's by name, and any object.
 
-It needs `update(value)` and `drift_detected`, a property or attribute; a class of another library
-that has both will do. It watches errors unless its attribute `watches` says "row".
+river's detectors all watch errors. What they find, and their settings here:
 
-    fresh    its own `clone()`; else a copy made before the first update, put through its own
-             `reset()` if it has one
-    state    its own `state()` and `restore(state)` if it has both; else the state is None, and
-             such a detector begins anew after a restart
+    adwin         a window that is cut where its older and newer means differ; looks both ways,
+                  so it also fires when errors become rarer
+    ddm           errors above the lowest level so far by three deviations
+    eddm          errors that come closer together; noisy, fires often without a reason
+    hddm_a        the mean of all errors so far against its lowest, by Hoeffding's bound
+    hddm_w        the same with a mean that forgets: often sooner, and more often for nothing
+    kswin         the newest errors against a sample of those before, by a Kolmogorov-Smirnov
+                  test at every row, which makes it slow; looks both ways
+    page_hinkley  how far errors have run above their mean
 
-Its settings only name its class: an object cannot be made from them, and has to be given again.
+They are river's own defaults but for one: river's Page-Hinkley test is set for values of any
+size and fires in both directions. Here it looks for rises alone, allows for 0.02 in the rate of
+errors and fires at a sum of 30, which a rise by 0.3 makes in about a hundred rows.
 
+A river object may be given in place of a name: it is copied with its settings and what it has
+seen, which a restart of a stream does not know of. KSWIN draws samples; without a seed it gets one,
+which `settings()` then names, so that it can be made again, and has seen nothing.
+
+Any other object needs `update(value)` and `drift_detected`, a property or attribute; a class of
+another library that has both will do. It watches errors unless its attribute `watches` says "row".
+`fresh` is its own `clone()`; else a copy made before the first update, put through its own
+`reset()` if it has one. Its settings only name its class: an object cannot be made from them, and
+has to be given again.
+
+>>> detector = RiverDetector("adwin", delta=0.01)
+>>> for row in range(400):
+...     detector.update(row >= 200)
+...     if detector.drift_detected:
+...         break
+>>> row
+223
+>>> detector.fresh().settings()["delta"]
+0.01
 >>> class Streak:
 ...     drift_detected = False
 ...     n_wrong = 0
@@ -19,24 +44,149 @@ Its settings only name its class: an object cannot be made from them, and has to
 >>> detector = Foreign(Streak())
 >>> for wrong in [1.0, 1.0, 1.0]:
 ...     detector.update(wrong)
->>> detector.drift_detected, detector.fresh().drift_detected, detector.state()
-(True, False, None)
+>>> detector.drift_detected, detector.fresh().drift_detected
+(True, False)
 """
 
 from __future__ import annotations
 
 import copy
+import secrets
+from functools import cache
 from typing import Any, Self
 
-from driftquilt.detectors.base import Watched
-from driftquilt.detectors.values import check_error, check_row, shown
+from driftquilt.detectors.base import (
+    FLAG,
+    Watched,
+    check_error,
+    check_row,
+    check_settings,
+    choice,
+    count,
+    number,
+    shown,
+)
 from driftquilt.errors import InputError
 
-__all__ = ["Foreign", "has_shape"]
+__all__ = ["RIVER_KINDS", "Foreign", "RiverDetector", "has_shape", "kind_of"]
+
+_INNER = number(0, 1, "a number between 0 and 1", inner=True)
+_SHARE = number(0, 1, "a number from 0 to 1")
+_AMOUNT = number(0, 1e9, "a number from 0 to 1e9")
+_COUNT = count(1, 2**31 - 1)
+_HDDM = {"drift_confidence": _INNER, "warning_confidence": _INNER, "two_sided_test": FLAG}
+
+_SETTINGS = {
+    "adwin": {
+        "delta": _INNER,
+        "clock": _COUNT,
+        "max_buckets": count(2, 1000),
+        "min_window_length": _COUNT,
+        "grace_period": _COUNT,
+    },
+    "ddm": {"warm_start": _COUNT, "warning_threshold": _AMOUNT, "drift_threshold": _AMOUNT},
+    "eddm": {"warm_start": _COUNT, "alpha": _SHARE, "beta": _SHARE},
+    "hddm_a": _HDDM,
+    "hddm_w": {**_HDDM, "lambda_val": _INNER},
+    "kswin": {
+        "alpha": _INNER,
+        "window_size": count(2, 100_000),
+        "stat_size": count(1, 50_000),
+        "seed": count(0, 2**32 - 1),
+    },
+    "page_hinkley": {
+        "min_instances": _COUNT,
+        "delta": _AMOUNT,
+        "threshold": _AMOUNT,
+        "alpha": _SHARE,
+        "mode": choice("up", "down", "both"),
+    },
+}
+
+RIVER_KINDS = tuple(_SETTINGS)
+
+#: Where we differ from river's own defaults.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "page_hinkley": {"delta": 0.02, "threshold": 30.0, "mode": "up"}
+}
+
+
+@cache
+def _classes() -> dict[str, Any]:
+    from river.drift import ADWIN, KSWIN, PageHinkley  # noqa: PLC0415
+    from river.drift.binary import DDM, EDDM, HDDMA, HDDMW  # noqa: PLC0415
+
+    classes = (ADWIN, DDM, EDDM, HDDMA, HDDMW, KSWIN, PageHinkley)
+    return dict(zip(RIVER_KINDS, classes, strict=True))
+
+
+def kind_of(thing: Any) -> str | None:
+    """Return the name of a river detector that is known here, else None."""
+    if not type(thing).__module__.startswith("river."):
+        return None  # without importing river to find out
+    return next((kind for kind, cls in _classes().items() if type(thing) is cls), None)
+
+
+class RiverDetector:
+    """One of river's detectors, by its short name; the rest are its settings."""
+
+    watches: Watched = "error"
+
+    def __init__(self, kind: str, **settings: Any) -> None:
+        if kind not in _SETTINGS:
+            raise InputError(
+                f"river's detectors are {', '.join(RIVER_KINDS)} here, but got {kind!r}"
+            )
+        given = check_settings(kind, settings, _SETTINGS[kind])
+        if kind == "kswin":
+            given.setdefault("seed", secrets.randbits(32))
+        self.kind = kind
+        self._river = _make(kind, {**_DEFAULTS.get(kind, {}), **given})
+        self._settings = {name: getattr(self._river, name) for name in _SETTINGS[kind]}
+        if kind == "kswin":  # which tests at every row
+            self.replay_limit = 10_000
+
+    @classmethod
+    def wrap(cls, detector: Any) -> Self:
+        """Copy a river detector with its settings and all that it has seen."""
+        kind = kind_of(detector)
+        if kind is None:
+            raise InputError(f"{type(detector).__name__} is not one of river's known detectors")
+        settings = {name: getattr(detector, name) for name in _SETTINGS[kind]}
+        own = cls(kind, **{name: value for name, value in settings.items() if value is not None})
+        if None not in settings.values():
+            own._river = copy.deepcopy(detector)
+        return own
+
+    @property
+    def drift_detected(self) -> bool:
+        return bool(self._river.drift_detected)
+
+    def update(self, value: Any) -> None:
+        self._river.update(check_error(value))
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self._settings}
+
+    def fresh(self) -> Self:
+        return type(self)(self.kind, **self._settings)
+
+
+def _make(kind: str, settings: dict[str, Any]) -> Any:
+    try:
+        detector = _classes()[kind](**settings)
+    except ValueError as error:
+        raise InputError(f"river refused the settings of {kind!r}: {error}") from error
+    if kind == "kswin" and 2 * detector.stat_size > detector.window_size:
+        raise InputError(
+            f"stat_size of the detector 'kswin' is {detector.stat_size}; it takes at most half of "
+            f"window_size, which is {detector.window_size}"
+        )
+    return detector
 
 
 def has_shape(thing: Any) -> bool:
-    """Whether it can be updated and asked."""
+    """Return whether it can be updated and asked."""
     return callable(getattr(thing, "update", None)) and hasattr(thing, "drift_detected")
 
 
@@ -66,48 +216,24 @@ class Foreign:
         cls = type(self._detector)
         return {"kind": "foreign", "class": f"{cls.__module__}.{cls.__qualname__}"}
 
-    def state(self) -> dict[str, Any] | None:
-        if not _keeps_state(self._detector):
-            return None
-        state: dict[str, Any] = self._detector.state()
-        return state
-
-    def restore(self, state: dict[str, Any] | None) -> None:
-        begun_anew = self._anew()
-        if state is not None:
-            if not _keeps_state(self._detector):
-                raise InputError(
-                    f"{self.settings()['class']} has no state() and restore(state) and cannot take "
-                    f"{shown(state)}; restore None to begin anew"
-                )
-            begun_anew.restore(state)
-        self._detector, self._width = begun_anew, None
-
     def fresh(self) -> Self:
-        return type(self)(self._anew())
-
-    def _anew(self) -> Any:
         if self._unused is None:
-            return self._detector.clone()
+            return type(self)(self._detector.clone())
         detector = _copied(self._unused)
         if _can(detector, "reset"):
             detector.reset()
-        return detector
+        return type(self)(detector)
 
 
 def _can(detector: Any, action: str) -> bool:
     return callable(getattr(detector, action, None))
 
 
-def _keeps_state(detector: Any) -> bool:
-    return _can(detector, "state") and _can(detector, "restore")
-
-
 def _check_shape(detector: Any) -> None:
     name = type(detector).__name__
     if not has_shape(detector) or callable(detector.drift_detected):
         raise InputError(
-            f"{name} is no detector: it needs update(value) and drift_detected, true or false "
+            f"{name} is not a detector: it needs update(value) and drift_detected, true or false "
             "without a call"
         )
     watches = getattr(detector, "watches", "error")

@@ -51,18 +51,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.detectors.base import Watched
-from driftquilt.detectors.fields import (
-    FLAG,
-    check_settings,
-    count,
-    number,
-    optional,
-    read_fields,
-    rows,
-)
-from driftquilt.detectors.values import check_row
-from driftquilt.errors import InputError
+from driftquilt.detectors.base import Watched, check_row, check_settings, count, number
 
 __all__ = ["HDDDM", "hellinger"]
 
@@ -74,7 +63,6 @@ _SETTINGS = {
     "min_differences": count(2, 1000),
     "max_batches": count(1, 1000),
 }
-_AMOUNT = number(0, 1e9, "a number from 0 to 1e9")
 
 
 def hellinger(batch: Rows, baseline: Rows, n_bins: int) -> float:
@@ -161,43 +149,6 @@ class HDDDM:
 
     def settings(self) -> dict[str, Any]:
         return {"kind": "hdddm", **self._settings}
-
-    def state(self) -> dict[str, Any]:
-        seen = {
-            "baseline": self._baseline,
-            "pending": np.stack(self._pending) if self._pending else np.zeros((0, 0), np.float32),
-            "distance": self._distance,
-            "differences": self._sums[0],
-            "sum": self._sums[1],
-            "squares": self._sums[2],
-            "drift_detected": self.drift_detected,
-        }
-        return {name: field.write(seen[name]) for name, field in self._fields().items()}
-
-    def restore(self, state: dict[str, Any] | None) -> None:
-        seen = read_fields("hdddm", state, self._fields())
-        baseline, pending = seen["baseline"], seen["pending"]
-        if len(baseline) % self.batch_rows or (
-            len(baseline) and len(pending) and baseline.shape[1] != pending.shape[1]
-        ):
-            raise InputError(
-                f"this is no state of the detector 'hdddm': baseline {baseline.shape} and pending "
-                f"rows {pending.shape} do not fit; restore what state() gave"
-            )
-        self._baseline, self._pending = baseline, list(pending)
-        self._distance, self.drift_detected = seen["distance"], seen["drift_detected"]
-        self._sums = (seen["differences"], seen["sum"], seen["squares"])
-
-    def _fields(self) -> dict[str, Any]:
-        return {
-            "baseline": rows(self.batch_rows * self._settings["max_batches"]),
-            "pending": rows(self.batch_rows - 1),
-            "distance": optional(_AMOUNT),
-            "differences": count(),
-            "sum": _AMOUNT,
-            "squares": _AMOUNT,
-            "drift_detected": FLAG,
-        }
 
     def fresh(self) -> Self:
         return type(self)(**self._settings)

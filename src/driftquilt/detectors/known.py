@@ -5,8 +5,8 @@ the first of a new concept. The count goes on over drifts, so `fresh()` keeps it
 one thing a fresh detector of this kind has "seen". `EveryRows(n)` fires at every n-th row since
 it was made.
 
-Both look at nothing but the number of updates: a stream has to tell them about every row, from
-the first one on.
+Both look at nothing but the number of updates: a stream has to give them every row, from the
+first one on.
 
 >>> detector = KnownDrifts([2, 5])
 >>> found = []
@@ -24,15 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
-from driftquilt.detectors.base import Watched
-from driftquilt.detectors.fields import FLAG, check_settings, count, read_fields
-from driftquilt.detectors.values import check_error, shown
+from driftquilt.detectors.base import Watched, check_error, check_settings, count, shown
 from driftquilt.errors import InputError
 
 __all__ = ["EveryRows", "KnownDrifts"]
-
-_STATE = {"n_rows": count()}
-_KNOWN_STATE = {**_STATE, "drift_detected": FLAG}
 
 
 class KnownDrifts:
@@ -56,15 +51,16 @@ class KnownDrifts:
     def settings(self) -> dict[str, Any]:
         return {"kind": "known", "points": list(self.points)}
 
-    def state(self) -> dict[str, Any]:
-        return {"n_rows": self._n_rows, "drift_detected": self.drift_detected}
+    def skip(self, n_rows: int) -> None:
+        """Do as after so many updates."""
+        self._n_rows += n_rows
 
-    def restore(self, state: dict[str, Any] | None) -> None:
-        values = read_fields("known", state, _KNOWN_STATE)
-        self._n_rows, self.drift_detected = values["n_rows"], values["drift_detected"]
+    def start_at(self, row: int) -> None:
+        """Take the next update for this row of the stream."""
+        self._n_rows = row
 
     def fresh(self) -> Self:
-        """The same points, counting on from the row that was seen last."""
+        """Return a detector of the same points that counts on from the last row."""
         twin = type(self)(self.points)
         twin._n_rows = self._n_rows
         return twin
@@ -92,11 +88,9 @@ class EveryRows:
     def settings(self) -> dict[str, Any]:
         return {"kind": "every_rows", "n_rows": self.n_rows}
 
-    def state(self) -> dict[str, Any]:
-        return {"n_rows": self._seen}
-
-    def restore(self, state: dict[str, Any] | None) -> None:
-        self._seen = read_fields("every_rows", state, _STATE)["n_rows"]
+    def skip(self, n_rows: int) -> None:
+        """Do as after so many updates."""
+        self._seen += n_rows
 
     def fresh(self) -> Self:
         return type(self)(self.n_rows)

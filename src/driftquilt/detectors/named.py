@@ -18,13 +18,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from driftquilt.detectors.base import Detector, Never
+from driftquilt.detectors.base import Detector, Never, shown
 from driftquilt.detectors.dawidd import DAWIDD
-from driftquilt.detectors.foreign import Foreign, has_shape
-from driftquilt.detectors.from_river import RIVER_KINDS, RiverDetector, kind_of
+from driftquilt.detectors.foreign import RIVER_KINDS, Foreign, RiverDetector, has_shape, kind_of
 from driftquilt.detectors.hdddm import HDDDM
 from driftquilt.detectors.known import EveryRows, KnownDrifts
-from driftquilt.detectors.values import shown
 from driftquilt.errors import InputError
 from driftquilt.text import suggest
 
@@ -54,7 +52,7 @@ def make_detector(spec: Any, seed: int | None = None) -> Detector:
 
     A seed that stands in the settings goes first. Without any, one is drawn, and `settings()`
     names it. One of our detectors, and any object that obeys the whole contract, comes back as
-    it is; one of river's is taken over with what it has seen; see `foreign` for the rest.
+    it is; one of river's is copied with what it has seen; see `foreign` for the rest.
     """
     if isinstance(spec, str):
         return _from_settings({"kind": spec}, seed)
@@ -69,7 +67,7 @@ def make_detector(spec: Any, seed: int | None = None) -> Detector:
     if has_shape(spec):
         return Foreign(spec)
     raise InputError(
-        f"this is no detector: {shown(spec)}; give a name ({', '.join(sorted(DETECTORS))}), its "
+        f"this is not a detector: {shown(spec)}; give a name ({', '.join(sorted(DETECTORS))}), its "
         "settings, or an object with update(value) and drift_detected"
     )
 
