@@ -44,7 +44,7 @@ from driftquilt.paper.datasets.stream import Stream
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound
-from driftquilt.stream.guard import Guard
+from driftquilt.stream.settings import Guard
 
 __all__ = ["DATASETS", "DETECTORS", "Judged", "judge", "main", "measure", "run", "to_markdown"]
 

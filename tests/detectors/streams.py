@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.detectors.base import Detector
+from driftquilt.detectors import Detector, RecordedDetector
 
 
 def errors(*parts: tuple[int, float], seed: int = 0) -> list[float]:
@@ -39,7 +39,7 @@ def drifts(detector: Detector, values: Iterable[Any]) -> list[int]:
     return found
 
 
-def answers(detector: Detector, values: Iterable[Any]) -> list[bool]:
+def answers(detector: Detector | RecordedDetector, values: Iterable[Any]) -> list[bool]:
     """What it says after each row, used on after drifts."""
     said = []
     for value in values:

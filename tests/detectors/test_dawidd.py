@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driftquilt.detectors import DAWIDD, HDDDM, make_detector
-from driftquilt.detectors.independence import centred_kernel, depends_on_time, place_of_change
+from driftquilt.detectors.dawidd import centred_kernel, depends_on_time, place_of_change
 from tests.detectors.streams import answers, drifts, normal_rows, shifted
 
 

@@ -41,14 +41,6 @@ class Cloning(Streak):
         return Cloning()
 
 
-class Keeping(Streak):
-    def state(self) -> dict[str, Any]:
-        return {"n_wrong": self.n_wrong}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.n_wrong = state["n_wrong"]
-
-
 class Far:
     """Watches rows; fires where one is far out."""
 
@@ -66,7 +58,7 @@ class Far:
 ERRORS = [0.0, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1]
 
 
-@pytest.mark.parametrize("cls", [Streak, Resetting, Cloning, Keeping])
+@pytest.mark.parametrize("cls", [Streak, Resetting, Cloning])
 def test_it_fires_as_it_would_alone_and_begins_anew_after_a_drift(cls: type) -> None:
     assert drifts(make_detector(cls()), ERRORS) == [3, 6, 10]
     assert [row for row, said in enumerate(answers(Foreign(cls()), ERRORS)) if said] == [
@@ -78,23 +70,6 @@ def test_one_that_was_used_before_begins_anew_if_it_can_be_reset() -> None:
     used = Resetting()
     used.update(1.0)
     assert drifts(make_detector(used).fresh(), [1.0, 1, 1]) == [2]
-
-
-def test_without_a_state_of_its_own_it_begins_anew_after_a_restart() -> None:
-    detector = make_detector(Streak())
-    answers(detector, [1.0, 1.0])
-    assert detector.state() is None
-    detector.restore(None)
-    assert answers(detector, [1.0, 1, 1]) == [False, False, True]
-    with pytest.raises(InputError, match=r"has no state\(\) and restore\(state\)"):
-        detector.restore({"n_wrong": 2})
-
-
-def test_with_a_state_of_its_own_it_goes_on() -> None:
-    first, second = make_detector(Keeping()), make_detector(Keeping())
-    answers(first, [1.0, 1.0])
-    second.restore(first.state())
-    assert answers(second, [1.0]) == [True]
 
 
 def test_one_may_watch_rows_and_then_gets_them_checked() -> None:
@@ -110,7 +85,6 @@ def test_one_may_watch_rows_and_then_gets_them_checked() -> None:
 def test_river_detectors_without_a_name_here_are_taken_too(cls: Any) -> None:
     made = make_detector(cls())
     assert isinstance(made, Foreign)
-    assert made.state() is None
     assert not any(answers(made, [0.0, 1.0] * 20))
     assert not made.fresh().drift_detected
 

@@ -123,10 +123,3 @@ def test_extreme_and_constant_rows_are_borne() -> None:
 def test_settings_are_checked(setting: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(setting))} of the detector 'hdddm' must be"):
         HDDDM(**setting)
-
-
-def test_a_state_of_another_batch_size_is_refused() -> None:
-    large, small = HDDDM(batch_rows=100), HDDDM(batch_rows=30)
-    answers(large, normal_rows(250, 2))
-    with pytest.raises(InputError, match="no state of the detector 'hdddm'"):
-        small.restore(large.state())

@@ -50,8 +50,8 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all_names(name: str, n
         ({"kind": "dawidd", "p_max": 1e-5}, "set n_permutations to 100000 or more"),
         ({"kind": "adwin", 3: 4}, "settings are named by text"),
         (ADWIN, r"ADWIN is a class, not a detector; give ADWIN\(\)"),
-        (None, "this is no detector: None; give a name"),
-        (3.5, "this is no detector: 3.5"),
+        (None, "this is not a detector: None; give a name"),
+        (3.5, "this is not a detector: 3.5"),
     ],
 )
 def test_what_is_no_detector_is_refused_with_what_to_do(spec: Any, message: str) -> None:

@@ -16,8 +16,8 @@ from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.checkpoint import read_checkpoint, versions
-from driftquilt.stream.guard import Guard
 from driftquilt.stream.history import first_row
+from driftquilt.stream.settings import Guard
 from tests.crash.disk import UnsyncedDisk
 
 TURN = 150

@@ -9,7 +9,7 @@ import pytest
 
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import ColumnVanished, DriftFound, ModelPromoted, SegmentSealed
-from driftquilt.stream.setup import FORMAT
+from driftquilt.stream.settings import FORMAT
 from tests.stream.assets.make_v1 import DRIFTS, N_ROWS
 from tests.stream.streams import as_stored, hasty, learn, rows, stored_rows
 

@@ -16,7 +16,7 @@ from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted, ModelTrained, SegmentSealed
-from driftquilt.stream.guard import LET_ALL_THROUGH
+from driftquilt.stream.settings import LET_ALL_THROUGH
 from tests.stream.streams import as_stored, estimator, hasty, learn, rows, start, stored_rows
 
 ROWS = rows(400)

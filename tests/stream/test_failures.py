@@ -16,7 +16,7 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.store.files import NewFile
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.guard import LET_ALL_THROUGH
+from driftquilt.stream.settings import LET_ALL_THROUGH
 from tests.crash.disk import SimulatedDisk, SimulatedFiles, UnsyncedDisk
 from tests.stream.streams import LabelledRow, hasty, learn, left_in, rows, start
 

@@ -18,7 +18,7 @@ from driftquilt.stream.events import (
     ModelPromoted,
     SegmentSealed,
 )
-from driftquilt.stream.guard import LET_ALL_THROUGH
+from driftquilt.stream.settings import LET_ALL_THROUGH
 from tests.stream.streams import LabelledRow, hasty, learn, left_in, start
 
 SETTINGS: dict[str, Any] = {

@@ -16,9 +16,8 @@ from driftquilt.store.base import SealedSegment
 from driftquilt.stream import events
 from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import Event, ModelTrained, read_event
-from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
 from driftquilt.stream.history import fade, least_used
-from driftquilt.stream.settings import StreamSettings
+from driftquilt.stream.settings import LET_ALL_THROUGH, Guard, StreamSettings
 
 losses = st.floats(0, 10)
 

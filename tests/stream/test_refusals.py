@@ -17,8 +17,7 @@ from driftquilt.errors import DriftquiltError, InputError, StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.guard import Guard
-from driftquilt.stream.setup import FORMAT
+from driftquilt.stream.settings import FORMAT, Guard
 from tests.stream.streams import hasty, learn, left_in, rows, start
 
 ROWS = rows(80)

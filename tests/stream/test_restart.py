@@ -17,7 +17,7 @@ from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted, SegmentSealed
-from driftquilt.stream.guard import LET_ALL_THROUGH
+from driftquilt.stream.settings import LET_ALL_THROUGH
 from tests.stream.streams import as_stored, hasty, learn, left_in, rows, start
 
 ROWS = rows(600)

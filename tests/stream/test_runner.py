@@ -21,8 +21,8 @@ from driftquilt.stream.events import (
     SegmentSealed,
     TrainingFailed,
 )
-from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
 from driftquilt.stream.history import first_row
+from driftquilt.stream.settings import LET_ALL_THROUGH, Guard
 from tests.stream.streams import LabelledRow, as_stored, learn, left_in, rows, start, stored_rows
 
 pd = pytest.importorskip("pandas")

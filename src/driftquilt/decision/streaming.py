@@ -27,8 +27,8 @@ from driftquilt.decision.cutting import Segments, coded, refuse_one
 from driftquilt.decision.labels import clean_labels
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
-from driftquilt.stream.guard import Guard
 from driftquilt.stream.learning import Learning
+from driftquilt.stream.settings import Guard
 from driftquilt.text import plural
 
 __all__ = ["LabelledPositions", "by_detector", "fingerprint", "labelled_rows"]

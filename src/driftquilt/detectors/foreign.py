@@ -111,6 +111,9 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
+_SLOW = 10_000  # values that one with slow updates may see before it is started again
+
+
 @cache
 def _classes() -> dict[str, Any]:
     from river.drift import ADWIN, KSWIN, PageHinkley  # noqa: PLC0415
@@ -144,7 +147,7 @@ class RiverDetector:
         self._river = _make(kind, {**_DEFAULTS.get(kind, {}), **given})
         self._settings = {name: getattr(self._river, name) for name in _SETTINGS[kind]}
         if kind == "kswin":  # which tests at every row
-            self.replay_limit = 10_000
+            self.replay_limit = _SLOW
 
     @classmethod
     def wrap(cls, detector: Any) -> Self:

@@ -41,8 +41,7 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.store.files import DISK
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL
-from driftquilt.stream.guard import Guard
-from driftquilt.stream.settings import StreamSettings
+from driftquilt.stream.settings import Guard, StreamSettings
 from driftquilt.stream.workers import Workers
 
 __all__ = ["StreamRegistry"]

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.server.limits import MAX_ID_LETTERS, MAX_LETTERS
-from driftquilt.stream.guard import Guard
+from driftquilt.stream.settings import Guard
 
 __all__ = [
     "ARROW",

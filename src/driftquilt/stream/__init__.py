@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from driftquilt.data.labels import Label
     from driftquilt.stream import events
     from driftquilt.stream.events import Event
-    from driftquilt.stream.guard import LET_ALL_THROUGH, Guard
     from driftquilt.stream.quilt_stream import QuiltStream
-    from driftquilt.stream.settings import StreamSettings
+    from driftquilt.stream.settings import LET_ALL_THROUGH, Guard, StreamSettings
     from driftquilt.stream.status import StreamStatus
     from driftquilt.stream.workers import Workers
 
@@ -33,18 +32,18 @@ __all__ = [
 
 # Looked up at first use: scikit-learn and numba take a second to import.
 _MODULES = {
-    "Event": "events",
-    "Guard": "guard",
-    "LET_ALL_THROUGH": "guard",
-    "Label": "rows",
-    "QuiltStream": "quilt_stream",
-    "StreamSettings": "settings",
-    "StreamStatus": "status",
-    "Workers": "workers",
+    "Event": "driftquilt.stream.events",
+    "Guard": "driftquilt.stream.settings",
+    "LET_ALL_THROUGH": "driftquilt.stream.settings",
+    "Label": "driftquilt.data.labels",
+    "QuiltStream": "driftquilt.stream.quilt_stream",
+    "StreamSettings": "driftquilt.stream.settings",
+    "StreamStatus": "driftquilt.stream.status",
+    "Workers": "driftquilt.stream.workers",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

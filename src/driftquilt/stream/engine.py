@@ -59,7 +59,7 @@ from driftquilt.stream.history import History, rows_after
 from driftquilt.stream.learning import Learning
 from driftquilt.stream.legacy import read_record, waiting_rows
 from driftquilt.stream.pending import KeyedRows
-from driftquilt.stream.setup import Setup
+from driftquilt.stream.settings import Setup
 from driftquilt.stream.status import StreamStatus, column_kinds
 from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from driftquilt.data.frame import Frame, Row
 from driftquilt.data.labels import Label
 from driftquilt.detectors.base import Detector
+from driftquilt.detectors.replay import RecordedDetector
 from driftquilt.learners.mlp import MLP
 from driftquilt.stream.experts import Champion, Expert, OnlineNet
 
@@ -72,7 +73,7 @@ class Learning:
         self._codes: dict[Label, int] = {}
         self.online = OnlineNet(MLP(learning_rate=_RATE), seed)
         self.champion: Champion | None = None
-        self.detector = detector
+        self.detector = RecordedDetector(detector)
         self.n_rows = 0
         self.n_right = 0
         self._losses = [0.0, 0.0]  # faded: champion's, online's
@@ -131,15 +132,18 @@ class Learning:
         """Weights, and everything else as plain values."""
         tensors, online = self.online.pack()
         tensors = {f"online.{name}": tensor for name, tensor in tensors.items()}
+        tensors["detector.seen"] = self.detector.pack()
         if self.champion is not None:
             nets = self.champion.tensors()
             tensors |= {f"champion.{name}": tensor for name, tensor in nets.items()}
         return tensors, {
             "classes": self.classes,
             "online": online,
-            "detector": self.detector.state(),
-            "counts": [self.n_rows, self.n_right, self._width],
-            "losses": self._losses,
+            "n_seen": len(self.detector),
+            "n_rows": self.n_rows,
+            "n_right": self.n_right,
+            "width": self._width,
+            "losses": {"champion": self._losses[0], "online": self._losses[1]},
             "recent": list(self._recent),
         }
 
@@ -150,7 +154,7 @@ class Learning:
         champion: Champion | None,
     ) -> None:
         """Go on from what `pack` gave; the champion comes as it was trained."""
-        parts: dict[str, dict[str, NDArray[Any]]] = {"online": {}, "champion": {}}
+        parts: dict[str, dict[str, NDArray[Any]]] = {"online": {}, "champion": {}, "detector": {}}
         for name, tensor in tensors.items():
             kind, _, rest = name.partition(".")
             parts[kind][rest] = tensor
@@ -160,9 +164,11 @@ class Learning:
             champion.restore(parts["champion"])
         self.classes = list(record["classes"])
         self._codes = {label: code for code, label in enumerate(self.classes)}
-        self.detector.restore(record["detector"])
-        self.n_rows, self.n_right, self._width = record["counts"]
-        self._losses = list(record["losses"])
+        self.n_rows, self.n_right = record["n_rows"], record["n_right"]
+        self._width, n_seen = record["width"], record["n_seen"]
+        seen = parts["detector"].get("seen", np.zeros(0, dtype=np.uint8))
+        self.detector.replay(seen, n_seen, self.n_rows - n_seen)
+        self._losses = [record["losses"][name] for name in ("champion", "online")]
         self._recent.clear()
         self._recent.extend(record["recent"])
 

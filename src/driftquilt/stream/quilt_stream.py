@@ -60,12 +60,10 @@ from driftquilt.store.pending import PendingChange
 from driftquilt.stream.checkpoint import read_model
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, ModelPromoted, RowForgotten, TrainingFailed
-from driftquilt.stream.guard import Guard
 from driftquilt.stream.learning import Snapshot
 from driftquilt.stream.legacy import SLOT
 from driftquilt.stream.pending import Key
-from driftquilt.stream.settings import StreamSettings
-from driftquilt.stream.setup import Setup
+from driftquilt.stream.settings import Guard, Setup, StreamSettings
 from driftquilt.stream.status import StreamStatus
 from driftquilt.stream.training import Trainer, on_thread
 from driftquilt.stream.workers import Workers
@@ -95,7 +93,7 @@ class QuiltStream:
     store : Store or path, optional
         Where rows are kept; a folder survives crashes, None is memory.
     guard : Guard, optional
-        What stands between a drift and a new model; see `stream.guard`.
+        What stands between a drift and a new model; see `Guard`.
     wait : bool
         Whether `learn_one` waits for a training that it began; kept for `open`.
     trainer : Trainer

@@ -1,19 +1,37 @@
-"""The numbers a stream runs by, checked before it begins.
+"""What a stream is set up with: how often it trains, what it lets through, what it is made of.
+
+`StreamSettings` are the numbers it runs by, `Guard` stands between a suspicion and a new model, and
+`Setup` is both with the estimator and the detector, which is kept in the store so that the stream
+can be opened again. Code is not kept: a learner or a detector of your own has to be given again.
 
 >>> StreamSettings(n_wait=0)
 Traceback (most recent call last):
 driftquilt.errors.InputError: n_wait is 0; it takes a whole number of at least 2
+>>> guard = Guard(min_rows=50, cool_down=200, margin=0.1)
+>>> guard.accepts_drift(n_current=60, since_drift=150), guard.promotes(0.52, 0.50)
+(False, True)
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from driftquilt.errors import InputError
+import numpy as np
+from sklearn.utils import check_random_state
 
-__all__ = ["StreamSettings"]
+from driftquilt.detectors.base import Detector
+from driftquilt.detectors.named import make_detector
+from driftquilt.errors import InputError, StoreError
+from driftquilt.learners.base import Learner
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.model_file import settings_from_json, settings_to_json
+
+__all__ = ["FORMAT", "LET_ALL_THROUGH", "Guard", "Setup", "StreamSettings"]
+
+#: Raised when states of the version before can no longer be read.
+FORMAT = 1
 
 _LEAST = {
     "n_wait": 2,
@@ -39,7 +57,7 @@ class StreamSettings:
     max_models       models to keep at most, for rollback
     max_waiting      predicted rows that may wait for their label
     max_columns      columns that rows may have in the life of the stream
-    checkpoint_rows  rows between two checkpoints, which is what a restart learns anew at most
+    checkpoint_rows  rows between two checkpoints, which is what a restart learns again at most
     """
 
     n_wait: int = 100
@@ -91,3 +109,143 @@ class StreamSettings:
 
 def _is_factor(value: Any) -> bool:
     return type(value) in (int, float) and 1 < value < math.inf
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Limits on how often the model may change, and for what.
+
+    cool_down  rows after a drift during which no other drift counts
+    min_rows   rows that a segment needs before a drift may end it
+    margin     how much worse than the present model a new one may be, as a share of its loss,
+               and still take its place; negative: how much better it has to be
+
+    Both losses are means over the current segment: the new model's over the rows that its folds
+    held out, the present one's over the last `n_wait` rows, each predicted before it was learned.
+    """
+
+    cool_down: int = 0
+    min_rows: int = 100
+    margin: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("cool_down", "min_rows"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 0:
+                raise InputError.of_setting(name, value, "a whole number of rows")
+        if type(self.margin) not in (int, float) or not self.margin > -1:
+            raise InputError.of_setting("margin", self.margin, "a share above -1")
+
+    def accepts_drift(self, n_current: int, since_drift: int) -> bool:
+        """Whether a drift counts, so many rows into a segment and after the last drift."""
+        return n_current >= self.min_rows and since_drift > self.cool_down
+
+    def promotes(self, challenger: float, champion: float) -> bool:
+        """Whether a model with the first loss may take the place of one with the second."""
+        if math.isnan(challenger):
+            return False
+        return self.margin == math.inf or challenger <= champion * (1 + self.margin)
+
+
+#: The guard that does nothing.
+LET_ALL_THROUGH = Guard(cool_down=0, min_rows=0, margin=math.inf)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that does not change while a stream runs; the detector has seen nothing."""
+
+    settings: StreamSettings
+    estimator: QuiltClassifier
+    detector: Detector
+    guard: Guard
+    seed: int
+    wait: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.estimator, QuiltClassifier):
+            raise InputError(
+                f"the estimator is a {type(self.estimator).__name__}; a stream takes a "
+                "QuiltClassifier"
+            )
+        if not isinstance(self.guard, Guard):
+            raise InputError(
+                f"the guard is a {type(self.guard).__name__}; give a driftquilt.stream.Guard"
+            )
+        if not self.estimator.encode:
+            raise InputError(
+                "the estimator has encode=False, but the rows of a stream are dictionaries, which "
+                "have to be encoded; leave it at True"
+            )
+        if type(self.wait) is not bool:
+            raise InputError(f"wait is {self.wait!r}; it takes True or False")
+
+    @classmethod
+    def of(
+        cls,
+        estimator: QuiltClassifier,
+        detector: Any,
+        guard: Guard,
+        *,
+        wait: bool = False,
+        **settings: Any,
+    ) -> Setup:
+        """A setup from what a caller gives; all that is random follows from one seed."""
+        state = getattr(estimator, "random_state", None)
+        try:
+            seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))
+        except ValueError as error:
+            raise InputError(f"random_state is {state!r}; it takes an int, or None") from error
+        made = make_detector(detector, seed)
+        return cls(StreamSettings.of(**settings), estimator, made, guard, seed, wait)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        learner = self.estimator.learner
+        return {
+            "format": FORMAT,
+            "settings": self.settings.to_json(),
+            "estimator": settings_to_json(self.estimator.get_params(deep=False)),
+            "learner": None if learner is None else learner.settings(),
+            "detector": self.detector.settings(),
+            "guard": asdict(self.guard),
+            "seed": self.seed,
+            "wait": self.wait,
+        }
+
+    @classmethod
+    def from_json(
+        cls,
+        data: Any,
+        learner: Learner | None,
+        detector: Any,
+        *,
+        wait: bool | None = None,
+        engine: str | None = None,
+        n_jobs: int | None = None,
+        max_waiting: int | None = None,
+    ) -> Setup:
+        """What `to_json` told of, with the code that it could not keep; None: as before."""
+        if not isinstance(data, dict) or "format" not in data:
+            raise StoreError("there is no stream in this store; begin one: QuiltStream(store=path)")
+        if data["format"] != FORMAT:
+            raise StoreError(
+                f"the stream in this store has format {data['format']}, this version reads "
+                f"{FORMAT}; install the driftquilt that wrote it, or a newer one"
+            )
+        if data["learner"] is not None and learner is None:
+            raise InputError(
+                f"this stream trains a learner of your own, {data['learner']}; give it again: "
+                "QuiltStream.open(path, learner=...)"
+            )
+        made = make_detector(data["detector"] if detector is None else detector, data["seed"])
+        estimator = QuiltClassifier(**settings_from_json(data["estimator"]), learner=learner)
+        if engine is not None:
+            estimator.set_params(engine=engine)
+        if n_jobs is not None:
+            estimator.set_params(n_jobs=n_jobs)
+        settings, guard = StreamSettings(**data["settings"]), Guard(**data["guard"])
+        if max_waiting is not None:
+            settings = replace(settings, max_waiting=max_waiting)
+        wait = data.get("wait", False) if wait is None else wait  # early stores do not say
+        return cls(settings, estimator, made, guard, data["seed"], wait)

@@ -17,7 +17,7 @@ from driftquilt.integrations.mlflow.runs import DriftRuns
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.explanation import Selection
 from driftquilt.stream.events import ModelKept, ModelPromoted, ModelTrained, TrainingFailed
-from driftquilt.stream.guard import Guard
+from driftquilt.stream.settings import Guard
 
 mlflow = pytest.importorskip("mlflow", reason="needs MLflow: make test-mlflow")
 pytestmark = pytest.mark.filterwarnings("default")  # MLflow's own, of its own calls

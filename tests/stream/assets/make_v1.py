@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.setup import FORMAT
+from driftquilt.stream.settings import FORMAT
 from tests.stream.streams import learn, rows, start
 
 N_CLOSED, N_ROWS = 240, 250
