@@ -24,12 +24,12 @@ CLASSES = np.array(["no", "yes"])
 
 
 def reading(path: str) -> Reading:
-    encoder = Encoder.fit(read_frame(pq.read_frame(path).select(COLUMNS)))
+    encoder = Encoder.fit(read_frame(pq.read_table(path).select(COLUMNS)))
     return Reading(encoder, "buys", CLASSES, np.array([0.3, 1.7]))
 
 
 def read_whole(how: Reading, path: str) -> Segment:
-    table = pq.read_frame(path)
+    table = pq.read_table(path)
     X = how.encoder.transform(read_in_place(table.select(COLUMNS)))
     y = np.searchsorted(CLASSES, table["buys"].to_numpy())
     return Segment(path, X, y, how.class_weights[y].astype(np.float32))
