@@ -75,11 +75,11 @@ Row: TypeAlias = dict[str, Value]
 Rows: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.integer[Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # frozen would cost a stream a microsecond per row
 class Frame:
     """Columns of equal length; `named` is False if the caller gave no names.
 
-    Numbers may share their memory with the caller's array; nothing here writes to them.
+    A frame never changes. Its numbers may share their memory with the caller's array.
     """
 
     names: tuple[str, ...]

@@ -80,7 +80,7 @@ class OnlineNet:
         self._seed = seed
         self.features = Features()
         self._net: MLPModel | None = None
-        self._nets = Nets(())
+        self._nets, self._codes = Nets(()), np.arange(0)
 
     @property
     def n_classes(self) -> int:
@@ -90,7 +90,7 @@ class OnlineNet:
     @property
     def expert(self) -> Expert:
         """What answers; from the first row on."""
-        return Expert(self.features.encoder, self._nets, np.arange(self.n_classes))
+        return Expert(self.features.encoder, self._nets, self._codes)
 
     def encode(self, frame: Frame) -> NDArray[np.float32]:
         """A row as the net sees it (d,), scaled by the rows learned so far."""
@@ -131,7 +131,7 @@ class OnlineNet:
             self._use(self._learner.restore(tensors, record["n_classes"]))
 
     def _use(self, net: MLPModel) -> None:
-        self._net, self._nets = net, Nets.of([net])
+        self._net, self._nets, self._codes = net, Nets.of([net]), np.arange(net.n_classes)
 
 
 class Champion:

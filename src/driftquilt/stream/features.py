@@ -86,7 +86,9 @@ class Features:
     def _has_news(self, frame: Frame) -> bool:
         if not self._known.issuperset(frame.names):
             return True
-        return any(self._is_new(name, column[0]) for name, column in frame.texts.items())
+        return bool(frame.texts) and any(
+            self._is_new(name, column[0]) for name, column in frame.texts.items()
+        )
 
     def _is_new(self, name: str, category: str) -> bool:
         places = self.encoder.texts.get(name)
