@@ -43,7 +43,7 @@ _RUN_SHARDS = 4
 
 
 class Scorable(Protocol):
-    """A model that tells mean head gradients."""
+    """A model that computes mean head gradients."""
 
     def head_gradients(
         self, segments: Sequence[Segment]

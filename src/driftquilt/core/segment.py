@@ -1,8 +1,8 @@
 """A segment is a run of labelled rows that share one concept; the history is all past ones.
 
-Rows are held as arrays whose first axis counts rows. Labels are class codes `0 … C-1`,
-weights are positive and multiply a row's loss. Names are whatever the caller uses to tell
-segments apart: months, integers, dates.
+Rows are arrays whose first axis counts rows. Labels are class codes `0 … C-1`,
+weights are positive and multiply a row's loss. Names are whatever identifies a segment to
+the caller: months, integers, dates.
 
     X       (n, ...)  rows, C-contiguous; float32 for tables
     y       (n,)      class codes, int64

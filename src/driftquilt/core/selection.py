@@ -2,7 +2,7 @@
 
 A segment stays when its gain is positive and its disparity below the bound, both strictly.
 Either test can be switched off (the paper's ablation). The training part of the current
-segment is no candidate: it always stays.
+segment is not a candidate: it always stays.
 
 Paper: Algorithm 1, steps 5 to 11.
 
@@ -40,10 +40,10 @@ class Rule:
     use_gain: bool = True
 
     def keep(self, scores: Scores, disparity_max: float) -> NDArray[np.bool_]:
-        """Mask over the past segments, shape (S,)."""
-        kept = np.ones(len(scores.gain), dtype=bool)
+        """Return a mask over the past segments, shape (S,)."""
+        mask = np.ones(len(scores.gain), dtype=bool)
         if self.use_gain:
-            kept &= scores.gain > 0
+            mask &= scores.gain > 0
         if self.use_disparity:
-            kept &= scores.disparity < disparity_max
-        return kept
+            mask &= scores.disparity < disparity_max
+        return mask

@@ -143,10 +143,10 @@ class Run(Generic[M]):
         return self._scores is None or age >= self.task.sampling.score_every
 
     def score(self) -> Scores:
-        """Both scores of every past segment; computed at most once per epoch."""
+        """Return both scores of every past segment; computed at most once per epoch."""
         if self._scores is None or self.is_due_for_scores:
             started = self.task.clock()
-            gradients = self._look_at_past()
+            gradients = self._past_gradients()
             self._scores = Scores(
                 disparity(gradients, self._present), gain(gradients, self._present)
             )
@@ -155,12 +155,12 @@ class Run(Generic[M]):
         return self._scores
 
     def advance(self, selected: NDArray[np.bool_]) -> Epoch:
-        """One epoch on the selected past segments and the current one."""
+        """Train one epoch on the selected past segments and the current one."""
         task, scores, rate = self.task, self.score(), self._plateau.rate
         started, rng = task.clock(), self._draw()
-        kept = [segment for segment, is_in in zip(task.history, selected, strict=True) if is_in]
-        n_rows = sum(map(len, kept)) + len(task.current)
-        rows = gather(task.sampling.to_train(kept, task.current, rng))
+        past = [segment for segment, is_in in zip(task.history, selected, strict=True) if is_in]
+        n_rows = sum(map(len, past)) + len(task.current)
+        rows = gather(task.sampling.to_train(past, task.current, rng))
         self.model.train_epoch([rows], rng, rate)
         if self.average is not self.model:
             self.average.blend(self.model, task.sampling.share_of_epoch(len(self.epochs) + 1))
@@ -173,14 +173,14 @@ class Run(Generic[M]):
         return epoch
 
     def fork(self) -> Run[M]:
-        """A second run that stands where this one does."""
+        """Make a second run that continues exactly as this one would."""
         twin = copy.copy(self)
         twin.model = self.model.copy()
         twin.average = twin.model if self.average is self.model else self.average.copy()
         twin.epochs = self.epochs.copy()
         return twin
 
-    def _look_at_past(self) -> NDArray[np.float64]:
+    def _past_gradients(self) -> NDArray[np.float64]:
         """Mean head gradient of every past segment, under the model that is kept."""
         if self.task.remote_scorer is not None:
             return self.task.remote_scorer(self.average)

@@ -56,4 +56,4 @@ class Learner(Protocol):
         """A model with weights from `Model.tensors`; ModelFileError when they do not fit."""
 
     def settings(self) -> dict[str, Any]:
-        """The settings, as JSON knows them, that tell this recipe from another of its kind."""
+        """Return the settings that distinguish this recipe from others of its kind, as JSON."""

@@ -24,6 +24,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -41,9 +42,7 @@ _UNSEEN = 2.0  # how far the logit of a class without a row begins below the oth
 @cache
 def _kernels() -> ModuleType:
     # Imported at first use, so that `import driftquilt` does not wait for numba.
-    from driftquilt.learners import mlp_kernels  # noqa: PLC0415
-
-    return mlp_kernels
+    return import_module("driftquilt.learners.mlp_kernels")
 
 
 @dataclass(frozen=True)

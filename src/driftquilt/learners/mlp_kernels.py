@@ -78,15 +78,15 @@ INT, FLOAT, SUM, VOID = types.int64, types.float32, types.float64, types.void
 _FASTMATH = {"contract", "reassoc", "nsz", "arcp", "afn"}
 
 
-class _SayOnce(event.Listener):
+class _Announcement(event.Listener):
     """One line before the first kernel is compiled; nothing when all come from the cache."""
 
-    said = False
+    logged = False
 
     def on_start(self, event: Any) -> None:
         ours = event.data["dispatcher"].py_func.__module__ == __name__
-        if ours and not self.said:
-            type(self).said = True
+        if ours and not self.logged:
+            type(self).logged = True
             logging.getLogger("driftquilt").warning(
                 "driftquilt: compiling numeric kernels; this happens once and takes some seconds"
             )
@@ -95,7 +95,7 @@ class _SayOnce(event.Listener):
         pass
 
 
-event.register("numba:compile", _SayOnce())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -342,7 +342,7 @@ def fill_rest(
     Row i's stand from `ends[i]` to before `ends[i + 1]`. Indices are unsigned, which spares
     numba's look for negative ones.
     """
-    at, most = np.uint64(0), np.uint64(room(len(order), len(usual)))
+    at, limit = np.uint64(0), np.uint64(room(len(order), len(usual)))
     flags = np.zeros(len(usual) + -len(usual) % 8, np.uint8)
     eights = flags.view(np.uint64)
     ends[0] = 0
@@ -355,7 +355,7 @@ def fill_rest(
                 for k in range(8 * e, 8 * e + 8):  # written each time, kept if it counts
                     columns[at] = k
                     at += np.uint64(flags[k])
-        if at > most:
+        if at > limit:
             return False
         for e in range(ends[i], at):
             column = np.uint64(columns[e])

@@ -240,7 +240,7 @@ class TorchModel:
 
     @torch.no_grad()
     def blend(self, other: TorchModel, share: float) -> None:
-        """Move weights towards those of `other`; what is no float, such as a counter, is copied."""
+        """Move weights towards those of `other`; others, such as counters, are copied."""
         theirs = dict(_tensors_of(other._module))
         for name, mine in _tensors_of(self._module):
             if mine.is_floating_point():
@@ -255,13 +255,14 @@ class TorchModel:
 
     def _load(self, tensors: Mapping[str, NDArray[Any]]) -> None:
         """Take over the weights of `tensors`; ModelFileError unless names and shapes agree."""
-        wanted, given = (
+        expected, actual = (
             {name: f"{array.dtype} {array.shape}" for name, array in arrays.items()}
             for arrays in (self.tensors(), tensors)
         )
-        for name in sorted(wanted.keys() | given.keys()):
-            if (found := given.get(name, "missing")) != (want := wanted.get(name, "absent")):
-                raise ModelFileError(f"tensor {name!r} is {found}, but this net wants it {want}")
+        for name in sorted(expected.keys() | actual.keys()):
+            kind, wanted = actual.get(name, "missing"), expected.get(name, "absent")
+            if kind != wanted:
+                raise ModelFileError(f"tensor {name!r} is {kind}, but this net wants it {wanted}")
         # np.array copies: torch warns of arrays it may not write to.
         names = self._module.state_dict().keys()
         self._module.load_state_dict({n: torch.from_numpy(np.array(tensors[n])) for n in names})
@@ -406,8 +407,8 @@ def _candidates(module: nn.Module, name: str | None) -> dict[str, nn.Linear]:
     if name is None:
         return linear
     if name not in linear:
-        found = f"a {type(parts[name]).__name__}" if name in parts else "not there"
-        raise LearnerError(f"head {name!r} of {net} is {found}; linear layers are {[*linear]}")
+        kind = f"a {type(parts[name]).__name__}" if name in parts else "not there"
+        raise LearnerError(f"head {name!r} of {net} is {kind}; linear layers are {[*linear]}")
     return {name: linear[name]}
 
 

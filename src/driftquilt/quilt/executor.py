@@ -55,7 +55,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 V = TypeVar("V")
 
-#: The names of engines; "auto" is Ray where a cluster is at hand and the work is worth it.
+#: The names of engines; "auto" is Ray where there is a cluster and the effort is worth it.
 ENGINES = ("local", "processes", "ray", "auto")
 
 
@@ -87,7 +87,7 @@ class Placed(Protocol):
 
 
 def find_executor(engine: str | Executor, n_workers: int, effort: float = math.inf) -> Executor:
-    """The executor of that name, for so many workers if it is on this machine.
+    """Return the executor of that name, with so many workers if it is on this machine.
 
     `effort`, the numbers to be looked at, decides where "auto" may.
     """
@@ -95,20 +95,20 @@ def find_executor(engine: str | Executor, n_workers: int, effort: float = math.i
         return engine
     if engine == "processes":
         return Processes(n_workers)
-    if engine == "ray" or (engine == "auto" and effort >= _WORTH_A_CLUSTER and _cluster_at_hand()):
+    if engine == "ray" or (engine == "auto" and effort >= _WORTH_A_CLUSTER and _has_cluster()):
         # By name, because it knows everything that is scaled, and is known by nothing.
         ray: Executor = importlib.import_module("driftquilt.integrations.ray.executor").Ray()
         return ray
     return Threads(n_workers)
 
 
-def _cluster_at_hand() -> bool:
-    """Whether this process has joined a Ray cluster, or is told where one is."""
+def _has_cluster() -> bool:
+    """Return whether this process has joined a Ray cluster, or RAY_ADDRESS names one."""
     return "RAY_ADDRESS" in os.environ or has_joined_ray()
 
 
 def has_joined_ray() -> bool:
-    """Whether this process works on a Ray cluster, be it one of its own."""
+    """Return whether this process has joined a Ray cluster, or started its own."""
     ray = sys.modules.get("ray")
     return ray is not None and bool(ray.is_initialized())
 
@@ -178,7 +178,7 @@ class Processes:
                 raise DriftquiltError(
                     "a worker process died. If memory ran out, take fewer jobs; if a method is "
                     "your own, define it in a module or a script with `if __name__ == "
-                    "'__main__':`, or work in this process alone (jobs=1). What is done is kept"
+                    "'__main__':`, or work in this process alone (jobs=1). Results so far are kept"
                 ) from error
             except BaseException:
                 hand.close()

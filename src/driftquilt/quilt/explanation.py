@@ -92,7 +92,7 @@ class FoldCurves:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> FoldCurves:
-        """What `to_json` told of; a damaged record raises what numpy or the look-up raises."""
+        """Read what `to_json` returned; damage raises what numpy or the look-up raises."""
         keys = ("validation_loss", "disparity", "gain")
         arrays = {key: np.array(record[key], dtype=np.float64) for key in keys}
         selected = np.array(record["selected"], dtype=bool)
@@ -133,7 +133,7 @@ def _scales(folds: Sequence[FoldCurves]) -> list[float]:
 
 
 def _epoch_shares(folds: Sequence[FoldCurves], s: int, rule: Rule) -> _EpochShares:
-    """What the tests that `rule` asks for said of segment `s`."""
+    """Return how often segment `s` passed and failed the tests of `rule`."""
     # Put as the rule puts it, so that a score that is not a number fails here too.
     epochs = [
         (
@@ -308,8 +308,9 @@ class Selection(Sequence[SegmentUse]):
         )
 
     def _summary(self) -> str:
-        kept = f"{sum(use.kept for use in self)} of {plural(len(self), 'past segment')} kept"
-        return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {kept}"
+        n_kept = sum(use.kept for use in self)
+        past = f"{n_kept} of {plural(len(self), 'past segment')} kept"
+        return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {past}"
 
     def _scores_note(self) -> str:
         return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"

@@ -208,9 +208,9 @@ class Quilt(Training):
         n_parts = -(-self.executor.n_workers // self.n_folds)
         searches = self._search(history).split(n_parts)
         items = [(fold, search) for fold in range(self.n_folds) for search in searches]
-        works = self.executor.run(_try_bounds, (quilt, history, current), items)
+        results = self.executor.run(_try_bounds, (quilt, history, current), items)
         with one_blas_thread():
-            yield from ((items[number][0], trial) for number, trial in works)
+            yield from ((items[number][0], trial) for number, trial in results)
 
     def conclude(
         self, history: History, current: Segment, trials: Iterable[FoldTrial]

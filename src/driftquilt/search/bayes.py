@@ -50,7 +50,7 @@ class Bayes:
         sampler = optuna.samplers.TPESampler(n_startup_trials=self.n_random, seed=task.seed)
         with _ONE_AT_A_TIME:
             verbosity = optuna.logging.get_verbosity()
-            optuna.logging.set_verbosity(optuna.logging.WARNING)  # a new study is no news
+            optuna.logging.set_verbosity(optuna.logging.WARNING)  # not for each new study
             study = optuna.create_study(sampler=sampler)
             optuna.logging.set_verbosity(verbosity)
         for _ in range(self.n_trials):

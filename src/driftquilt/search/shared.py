@@ -1,7 +1,7 @@
 """All candidate bounds in one pass: those that have chosen alike so far share one training.
 
 A bound matters only through the segments it selects. All candidates begin as one run; where a
-segment's disparity tells some of them apart, the run is forked and they part for good. Each
+segment's disparity divides them, the run is forked and they part for good. Each
 fork goes on exactly as a training of its own would have, so the outcome for a bound equals a
 lone training with it, bit for bit, while sixteen candidates cost about as much as the three
 or so different trainings among them.
@@ -86,7 +86,7 @@ class _Branch(NamedTuple, Generic[M]):
 
 
 def _go_on(branch: _Branch[M]) -> list[_Branch[M]]:
-    """The branch itself until its run has new scores, which may tell its bounds apart."""
+    """Return the branch until its run has new scores, which may divide its bounds."""
     return _part(branch.run, branch.bounds) if branch.run.is_due_for_scores else [branch]
 
 

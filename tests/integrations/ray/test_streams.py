@@ -106,7 +106,10 @@ def test_a_store_in_use_is_told_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../shop", "", "a/b", ".hidden", "x" * 64])
 def test_a_name_that_could_be_a_path_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="is no name of a stream"), Streams(tmp_path) as streams:
+    with (
+        pytest.raises(InputError, match="is not a valid stream name"),
+        Streams(tmp_path) as streams,
+    ):
         streams.open(name)
     assert not list(tmp_path.iterdir())
 

@@ -36,7 +36,7 @@ _OF_THE_CALLER = {"INVALID_PARAMETER_VALUE", "RESOURCE_ALREADY_EXISTS", "RESOURC
 
 
 def log_model(clf: QuiltClassifier, name: str = "model", **settings: Any) -> Any:
-    """Log a fitted classifier under a name; gives what MLflow tells of it, with its URI."""
+    """Log a fitted classifier under a name; returns MLflow's description of it, with its URI."""
     with _saved(clf) as file, translated("logging the model"):
         return import_mlflow().pyfunc.log_model(name=name, **_flavour(file), **settings)
 
@@ -83,20 +83,20 @@ def translated(doing: str) -> Iterator[None]:
     try:
         yield
     except mlflow.MlflowException as error:
-        said, _, _ = error.message.strip().partition("\n")
+        message, _, _ = error.message.strip().partition("\n")
         if error.error_code in _OF_THE_CALLER:
             raise InputError(
-                f"{doing} was refused by MLflow: {said}; mend what it names"
+                f"{doing} was refused by MLflow: {message}; correct what it names"
             ) from error
-        raise _trouble(doing, said, error.error_code) from error
+        raise _trouble(doing, message, error.error_code) from error
     except SQLAlchemyError as error:
         raise _trouble(doing, str(error).partition("\n")[0], "DATABASE_ERROR") from error
 
 
-def _trouble(doing: str, said: str, code: str) -> ServiceError:
+def _trouble(doing: str, message: str, code: str) -> ServiceError:
     advice = "see whether its server or database is there, then try again"
     return ServiceError(
-        f"{doing} failed in MLflow: {said}; {advice}", kind=code.lower().replace("_", "-")
+        f"{doing} failed in MLflow: {message}; {advice}", kind=code.lower().replace("_", "-")
     )
 
 

@@ -73,18 +73,18 @@ class DriftRuns:
         self._mlflow = import_mlflow()
         with translated("opening the experiment"):
             self._client = self._mlflow.MlflowClient(tracking_uri)
-            found = self._client.get_experiment_by_name(experiment)
+            known = self._client.get_experiment_by_name(experiment)
             self.experiment_id: str = (
-                self._client.create_experiment(experiment) if found is None else found.experiment_id
+                self._client.create_experiment(experiment) if known is None else known.experiment_id
             )
-        if found is not None and found.lifecycle_stage == "deleted":
+        if known is not None and known.lifecycle_stage == "deleted":
             raise InputError(
                 f"the experiment {experiment!r} was deleted in MLflow; give another name, or run: "
                 f"mlflow experiments restore --experiment-id {self.experiment_id}"
             )
 
     def log(self, stream: QuiltStream, events: Iterable[Event]) -> list[str]:
-        """Log each training in what `learn_one` or `learn_many` told; ids of the new runs."""
+        """Log each training among the events of `learn_one` or `learn_many`; return new run ids."""
         with translated("logging a run"):
             return [
                 self._log(_FinishedTraining.read(stream, trained, end))
@@ -135,7 +135,7 @@ def _words(value: Any) -> str:
 
 
 def _pair(events: Iterable[Event]) -> Iterator[tuple[ModelTrained | None, _End]]:
-    """How each training ended, and what was trained, if that was told."""
+    """How each training ended, and what was trained, if an event says so."""
     trained = None
     for event in events:
         if isinstance(event, _End):

@@ -109,7 +109,7 @@ def _join(address: str | None) -> None:
             **new,
         )
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
-        raise _no_way(address or "this machine", error) from error
+        raise _unreachable(address or "this machine", error) from error
 
 
 def _expect_token() -> None:
@@ -130,25 +130,25 @@ def _expect_listener(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
     except (OSError, UnicodeError) as error:
-        raise _no_way(address, error) from error
+        raise _unreachable(address, error) from error
 
 
-def _no_way(address: str, why: object) -> DriftquiltError:
+def _unreachable(address: str, reason: object) -> DriftquiltError:
     return DriftquiltError(
-        f"there is no way to Ray at {address}: {_first(why)}; see that the cluster runs, and that "
-        "RAY_AUTH_TOKEN, or ~/.ray/auth_token, has the token of that cluster; RAY_AUTH_MODE=token "
-        "has to be set before Ray is imported"
+        f"Ray at {address} cannot be reached: {_first(reason)}; check that the cluster runs, and "
+        "that RAY_AUTH_TOKEN, or ~/.ray/auth_token, has the token of that cluster; "
+        "RAY_AUTH_MODE=token has to be set before Ray is imported"
     )
 
 
-def _first(why: object) -> str:
-    """The first line of what Ray says, whose others are for those who work on Ray."""
-    return str(why).strip().partition("\n")[0]
+def _first(message: object) -> str:
+    """Return the first line of a message of Ray's; the others are for its developers."""
+    return str(message).strip().partition("\n")[0]
 
 
-def _no_token(why: str) -> InputError:
+def _no_token(reason: str) -> InputError:
     return InputError(
-        f"this Ray cluster has no token authentication ({why}), so whoever reaches it can run "
+        f"this Ray cluster has no token authentication ({reason}), so whoever reaches it can run "
         "code on it; start its nodes, and this process, with RAY_AUTH_MODE=token and one token"
     )
 

@@ -3,12 +3,12 @@
 Nothing but these comes to the caller: how many rows each file has and which classes, the rows
 that a training may draw from (`Sampling.count_rows_to_keep`: some thousand of each segment, at even
 distances), and the scores. With `score_rows=None` every row of the history counts for the scores:
-its shards are encoded and kept where the executor works, each made by a work that reads its part
+its shards are encoded and placed where the executor works, each made by a task that reads its part
 of the file, and only their mean head gradients travel, C·(H+1) numbers of each.
 
 The outcome is the same, bit for bit, on every executor. With `score_rows` set, which is the
 default, it is also that of `QuiltClassifier.fit` on one table of all rows, if there are no class
-weights, every column has a value among the rows that are held, and there are at most 256 once
+weights, every column has a value among the rows that are drawn, and there are at most 256 once
 encoded.
 
 >>> import tempfile, numpy as np, pyarrow.parquet as pq
@@ -73,8 +73,8 @@ def fit_files(
     """Fit `classifier` to segments in Parquet or Arrow files, the last of which is current.
 
     A segment has the name of its file without folder and suffix. `label` is the column with the
-    class, which every row needs to have; columns named in `drop` are not learned from. Where
-    works run says `classifier.engine`; files have to be seen there.
+    class, which every row needs to have; columns named in `drop` are not learned from.
+    `classifier.engine` decides where tasks run; the files have to be visible there.
     """
     check_parameters(classifier.get_params(deep=False))
     _expect_rows_to_train(classifier)
@@ -86,11 +86,11 @@ def fit_files(
     n_rows = [one.n_rows for one in summaries]
     n_scored = 0 if classifier.score_rows else sum(n_rows)  # of samples there are few
     executor = classifier.choose_executor(effort=float(n_scored) * len(columns.features))
-    held = _hold(executor, columns, paths, summaries, classifier.sampling)
+    drawn = _draw(executor, columns, paths, summaries, classifier.sampling)
     remote = _InFiles(executor, classifier.n_threads, paths[:-1], summaries[:-1], label, n_rows)
-    _expect_one_schema(paths, held)
-    # The rows held are not all: more could not be added to them.
-    return classifier.fit_rows(_read(held, columns, names, summaries), remote).forget_rows()
+    _expect_one_schema(paths, drawn)
+    # The rows drawn are not all, so `partial_fit` could not add to them.
+    return classifier.fit_rows(_read(drawn, columns, names, summaries), remote).forget_rows()
 
 
 class _Columns(NamedTuple):
@@ -115,8 +115,8 @@ def _expect_rows_to_train(classifier: QuiltClassifier) -> None:
 
 def local_paths(files: Iterable[str | os.PathLike[str]]) -> list[str]:
     """The paths as every process knows them; InputError if there are none, or one twice."""
-    given = [] if isinstance(files, str | os.PathLike) else [os.fspath(path) for path in files]
-    paths = [path if "://" in path else str(Path(path).absolute()) for path in given]
+    names = [] if isinstance(files, str | os.PathLike) else [os.fspath(path) for path in files]
+    paths = [path if "://" in path else str(Path(path).absolute()) for path in names]
     if not paths:
         raise InputError("got no list of files; give one per segment, the current one last")
     twice = [path for path, n_times in Counter(paths).items() if n_times > 1]
@@ -144,7 +144,7 @@ def _features(summaries: Sequence[FileSummary], label: str, drop: set[str]) -> l
     return features
 
 
-def _hold(
+def _draw(
     executor: Executor,
     columns: _Columns,
     paths: Sequence[str],
@@ -179,9 +179,9 @@ def _take(columns: _Columns, item: tuple[str, tuple[int, ...], NDArray[np.intp]]
     return taken
 
 
-def _expect_one_schema(paths: Sequence[str], held: Sequence[pa.Table]) -> None:
-    known = held[0].schema
-    for path, part in zip(paths, held, strict=True):
+def _expect_one_schema(paths: Sequence[str], drawn: Sequence[pa.Table]) -> None:
+    known = drawn[0].schema
+    for path, part in zip(paths, drawn, strict=True):
         try:
             known = pa.unify_schemas([known, part.schema], promote_options="permissive")
         except pa.ArrowTypeError as error:
@@ -191,14 +191,14 @@ def _expect_one_schema(paths: Sequence[str], held: Sequence[pa.Table]) -> None:
 
 
 def _read(
-    held: Sequence[pa.Table],
+    drawn: Sequence[pa.Table],
     columns: _Columns,
     names: Sequence[str],
     summaries: Sequence[FileSummary],
 ) -> Rows:
-    """The rows as `QuiltClassifier` keeps them; every class is known, also one in no row held."""
-    table = pa.concat_tables(held, promote_options="permissive")
-    codes = np.repeat(np.arange(len(held), dtype=np.int32), [len(part) for part in held])
+    """The rows as `QuiltClassifier` keeps them; of every class, also one without a row here."""
+    table = pa.concat_tables(drawn, promote_options="permissive")
+    codes = np.repeat(np.arange(len(drawn), dtype=np.int32), [len(part) for part in drawn])
     known = [name for name in columns.features if table[name].null_count < len(table)]
     segments = pa.DictionaryArray.from_arrays(codes, names)
     rows = Rows.read(table.select(known), table[columns.label], segments)
@@ -235,9 +235,9 @@ class _InFiles:
 
 
 def _in_order(
-    executor: Executor, work: Callable[[S, A], T], shared: S, items: Sequence[A]
+    executor: Executor, task: Callable[[S, A], T], shared: S, items: Sequence[A]
 ) -> list[T]:
-    return executor.place(work, shared, items).map(_as_it_is, None)
+    return executor.place(task, shared, items).map(_as_it_is, None)
 
 
 def _as_it_is(_: None, value: T) -> T:

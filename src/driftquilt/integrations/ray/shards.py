@@ -46,7 +46,7 @@ from driftquilt.quilt.executor import Executor, Placed, one_blas_thread
 __all__ = ["FileSummary", "Reading", "Scorer", "place_shards", "read_rows", "scan_file"]
 
 _PARQUET, _ARROW = b"PAR1", b"ARROW1"
-# What one work summaries at: rows, at the least, to be worth its way; numbers, at the most, so that
+# What one task reads: at least so many rows, to be worth sending; at most so many numbers, so that
 # it fits into memory.
 CHUNK_ROWS, MAX_NUMBERS = 262_144, 2**25
 # Tasks for each worker, so that all end at about the same time; but handing out very many takes
@@ -301,10 +301,10 @@ def _codes(labels: pa.ChunkedArray, classes: NDArray[Any]) -> NDArray[np.int64]:
     kind = labels.type.value_type if pa.types.is_dictionary(labels.type) else labels.type
     coded = labels.cast(kind).combine_chunks().dictionary_encode()
     place = {label: code for code, label in enumerate(classes.tolist())}
-    found = coded.dictionary.to_pylist()
-    if coded.null_count or not place.keys() >= set(found):
+    labels_here = coded.dictionary.to_pylist()
+    if coded.null_count or not place.keys() >= set(labels_here):
         raise InputError("there are labels that were not there before; leave files as they are")
-    codes = np.array([place[label] for label in found], dtype=np.int64)
+    codes = np.array([place[label] for label in labels_here], dtype=np.int64)
     y: NDArray[np.int64] = codes[coded.indices.to_numpy()]
     return y
 

@@ -34,7 +34,7 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import Event
 
-__all__ = ["StreamThere", "Streams"]
+__all__ = ["RemoteStream", "Streams"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _SHARE_OF_CORE = 0.01  # a stream is idle most of the time, so many share a core
@@ -48,7 +48,7 @@ class Streams:
     def __init__(self, folder: str | os.PathLike[str], address: str | None = None) -> None:
         connect(address)
         self._folder = Path(folder).absolute()
-        self._open: dict[str, StreamThere] = {}
+        self._open: dict[str, RemoteStream] = {}
 
     def open(
         self,
@@ -56,15 +56,15 @@ class Streams:
         estimator: QuiltClassifier | None = None,
         detector: Any = "adwin",
         **settings: Any,
-    ) -> StreamThere:
-        """The stream of that name, begun with these settings unless it is in the folder already.
+    ) -> RemoteStream:
+        """The stream of that name, started with these settings unless it is in the folder already.
 
         `settings` are those of `QuiltStream`, without its store. The estimator trains on one core
         of the node.
         """
         if not _NAME.fullmatch(name):
             raise InputError(
-                f"{name!r} is no name of a stream; it takes up to 63 letters, digits, '_', '.' "
+                f"{name!r} is not a valid stream name; use up to 63 letters, digits, '_', '.' "
                 "and '-', the first a letter or a digit"
             )
         if "store" in settings:
@@ -73,9 +73,9 @@ class Streams:
         if known is None or known.closed:
             trained = QuiltClassifier() if estimator is None else estimator
             QuiltStream(trained, detector, **settings).close()  # refuses here what it would there
-            begun = {"estimator": trained, "detector": detector, **settings}
-            actor = submit(_StreamActor, str(self._folder / name), begun)
-            known = self._open[name] = StreamThere(name, actor)
+            arguments = {"estimator": trained, "detector": detector, **settings}
+            actor = submit(_StreamActor, str(self._folder / name), arguments)
+            known = self._open[name] = RemoteStream(name, actor)
         return known
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class Standing(NamedTuple):
     events: list[Event]
 
 
-class StreamThere:
+class RemoteStream:
     """A stream on the cluster; calls are obeyed one after the other, whoever makes them."""
 
     def __init__(self, name: str, actor: Any) -> None:
@@ -149,13 +149,13 @@ class StreamThere:
 
 @ray.remote(max_restarts=-1, max_task_retries=_TRIES, num_cpus=_SHARE_OF_CORE)
 class _StreamActor:
-    """What runs there; `begun` are the arguments that a stream begins with."""
+    """The stream on its node; `arguments` are those that a new stream is made with."""
 
-    def __init__(self, folder: str, begun: dict[str, Any]) -> None:
+    def __init__(self, folder: str, arguments: dict[str, Any]) -> None:
         self._opened: QuiltStream | DriftquiltError
         try:
-            self._opened = _open(folder, begun)
-        except DriftquiltError as error:  # Ray would tell of an actor that died
+            self._opened = _open(folder, arguments)
+        except DriftquiltError as error:  # Ray would report an actor that died
             self._opened = error
 
     @property
@@ -185,14 +185,14 @@ class _StreamActor:
             self._opened.close()
 
 
-def _open(folder: str, begun: dict[str, Any]) -> QuiltStream:
+def _open(folder: str, arguments: dict[str, Any]) -> QuiltStream:
     store = DiskStore(folder)
     known = "stream" in store.state
     store.close()
     here: dict[str, Any] = {"n_jobs": 1, "engine": "local"}
     if not known:
-        begun["estimator"].set_params(**here)
-        return QuiltStream(**begun, store=folder)
-    detector, learner = begun["detector"], begun["estimator"].learner
+        arguments["estimator"].set_params(**here)
+        return QuiltStream(**arguments, store=folder)
+    detector, learner = arguments["detector"], arguments["estimator"].learner
     own = None if isinstance(detector, str | dict) else detector
     return QuiltStream.open(folder, learner=learner, detector=own, **here)
