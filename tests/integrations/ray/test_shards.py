@@ -35,12 +35,12 @@ def read_whole(how: Reading, path: str) -> Segment:
     return Segment(path, X, y, how.class_weights[y].astype(np.float32))
 
 
-@pytest.mark.parametrize("lump_rows", [1, 700, 10**6])
+@pytest.mark.parametrize("chunk_rows", [1, 700, 10**6])
 def test_the_means_are_those_of_one_process_however_the_rows_are_dealt_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lump_rows: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_rows: int
 ) -> None:
     monkeypatch.setattr(gradients, "SHARD_ROWS", 70)
-    monkeypatch.setattr(module, "CHUNK_ROWS", lump_rows)
+    monkeypatch.setattr(module, "CHUNK_ROWS", chunk_rows)
     paths = write(tmp_path, n_rows=1_000, n_months=3)
     how = reading(paths[0])
     whole = [read_whole(how, path) for path in paths]
@@ -49,7 +49,7 @@ def test_the_means_are_those_of_one_process_however_the_rows_are_dealt_out(
     assert scorer(model).tobytes() == mean_gradients(model, whole).tobytes()
 
 
-def test_a_block_of_a_file_is_read_once_for_a_lump(
+def test_a_block_of_a_file_is_read_once_for_a_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gradients, "SHARD_ROWS", 70)
