@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import driftquilt
+from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 MODULES = [module.name for module in pkgutil.walk_packages(driftquilt.__path__, "driftquilt.")]
@@ -40,7 +41,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 def test_importing_it_loads_nothing_heavy() -> None:
     code = f"import sys, driftquilt; print([m for m in {HEAVY} if m in sys.modules])"
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert run.stdout.strip() == "[]"
 

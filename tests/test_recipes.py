@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import PATIENCE
+
 WITH_MLFLOW = "drifts_in_mlflow"  # tests/integrations/mlflow runs it, where MLflow is
 FOLDER = Path(__file__).parents[1] / "docs" / "recipes"
 RECIPES = sorted(recipe for recipe in FOLDER.glob("*.py") if recipe.stem != WITH_MLFLOW)
@@ -20,7 +22,7 @@ def cook(recipe: Path, folder: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert outcome.returncode == 0, outcome.stderr
 

@@ -24,6 +24,7 @@ from driftquilt.decision.replay import Replay
 from driftquilt.stream import QuiltStream
 from tests.cli.conftest import Drive
 from tests.decision.tables import sine_table
+from tests.processes import wait_for
 from tests.small_streams import write_sine
 from tests.stream.streams import start
 
@@ -118,7 +119,8 @@ def test_killed_and_called_again_it_ends_as_if_nothing_had_been(
         [sys.executable, "-c", code, *again], cwd=tmp_path, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    wait_for(tmp_path / "parts" / "events.jsonl", "accuracy")
+    events_file = tmp_path / "parts" / "events.jsonl"
+    wait_for(lambda: events_file.exists() and "accuracy" in events_file.read_text())
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     told = drive(*again).document()
@@ -361,14 +363,6 @@ def timed(folder: Path, n_segments: int, n_rows: int) -> pa.Table:
 
 def shuffled(table: pa.Table) -> pa.Table:
     return table.take(Random(0).sample(range(table.num_rows), table.num_rows))  # noqa: S311
-
-
-def wait_for(path: Path, words: str) -> None:
-    for _ in range(600):
-        if path.exists() and words in path.read_text():
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{path} never told of {words}")
 
 
 def events(folder: str) -> list[object]:

@@ -11,6 +11,7 @@ from river import drift
 
 from driftquilt.detectors import DAWIDD, Never, RiverDetector, make_detector
 from driftquilt.errors import InputError
+from tests.processes import PATIENCE
 
 ADWIN: Any = drift.ADWIN  # which has no types
 
@@ -84,6 +85,6 @@ def test_making_one_of_ours_does_not_load_river() -> None:
         "print([name for name in ('river', 'scipy', 'sklearn', 'torch') if name in sys.modules])"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert run.stdout.strip() == "[]"

@@ -14,6 +14,7 @@ from driftquilt.paper.figures import accuracy_curves, lines_svg
 from driftquilt.paper.outputs import write_report
 from driftquilt.paper.plan import EXPERIMENTS
 from driftquilt.paper.results import Result
+from tests.processes import PATIENCE
 
 CHROMIUM = "/usr/bin/chromium"
 COMMAND = 'driftquilt reproduce all --datasets "<b>.csv"'
@@ -183,7 +184,7 @@ def test_a_browser_opens_the_page_without_a_complaint(out: Path, tmp_path: Path)
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
         options += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()]
         return subprocess.run(
-            [CHROMIUM, *options], capture_output=True, text=True, timeout=60, check=True
+            [CHROMIUM, *options], capture_output=True, text=True, timeout=PATIENCE, check=True
         )
 
     broken = tmp_path / "broken.html"

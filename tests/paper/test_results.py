@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from driftquilt import __version__
 from driftquilt.errors import InputError
 from driftquilt.paper.results import Cell, Result, ResultFile, read_results
+from tests.processes import PATIENCE
 
 DATA = {"sine": "0f3a"}
 RESULT = Result(
@@ -98,7 +99,9 @@ def test_a_process_that_is_killed_after_an_add_has_lost_nothing(tmp_path: Path) 
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, check=False, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, check=False, timeout=PATIENCE
+    )
     assert read_results(tmp_path / "results.jsonl") == RESULTS
 
 

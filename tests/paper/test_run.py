@@ -341,13 +341,13 @@ def test_what_a_method_loads_when_first_used_is_not_timed(dataset: str, tmp_path
         def adapt(self, history: History, current: Segment) -> Fitted:
             if bool(history) not in loaded:
                 loaded.add(bool(history))
-                time.sleep(0.5)
+                time.sleep(2)
             return super().adapt(history, current)
 
     extra = {"lazy": lambda *_: Lazy()}
     results = run(make_plan(datasets=[dataset], methods=["lazy"], n_seeds=1, extra=extra), tmp_path)
     assert loaded == {True, False}
-    assert max(result.seconds for result in results) < 0.25
+    assert max(result.seconds for result in results) < 1
 
 
 def test_ctrl_c_waits_for_the_end_of_a_block_whichever_thread_hears_it() -> None:

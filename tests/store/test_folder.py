@@ -19,6 +19,7 @@ from driftquilt.files import sync_folder
 from driftquilt.store import files
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.manifest import FORMAT
+from tests.processes import PATIENCE
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:
@@ -152,7 +153,7 @@ def test_a_second_process_is_told_who_holds_the_store(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=PATIENCE,
         )
         assert f"the store {path} is open in process {os.getpid()}; one process" in run.stdout
         with pytest.raises(StoreError, match=f"is open in process {os.getpid()};"):

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from driftquilt.store.disk import DiskStore
+from tests.processes import PATIENCE
 
 START = """
 import gc, os, sys
@@ -54,7 +55,7 @@ def run(code: str, path: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert done.stderr == ""
     return done.stdout.splitlines()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -18,6 +17,7 @@ from driftquilt.learners.mlp import MLP
 from driftquilt.stream.events import ModelPromoted, TrainingFailed
 from driftquilt.stream.training import Outcome, Training, on_thread
 from driftquilt.stream.workers import Workers
+from tests.processes import wait_for
 from tests.stream.streams import rows
 
 
@@ -53,8 +53,7 @@ def test_killed_worker_fails_its_training_alone_and_the_next_gets_another(
     for x, y in some[:50]:
         stream.learn_one(x, y)
     assert stream.training
-    while not workers._busy:
-        time.sleep(0.01)
+    wait_for(lambda: workers._busy, what="the start of a training")
     workers._busy[0]._process.send_signal(signal.SIGKILL)
     (failed,) = stream.finish_training()
     assert isinstance(failed, TrainingFailed)
@@ -123,10 +122,7 @@ def test_worker_ends_with_the_process_that_began_it(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    until = time.monotonic() + 10
-    while _is_alive(pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not _is_alive(pid)
+    wait_for(lambda: not _is_alive(pid), what="the end of the worker")
 
 
 def _is_alive(pid: int) -> bool:
