@@ -38,13 +38,22 @@ def open_or_start(folder: Path, **settings: Any) -> QuiltStream:
 
 
 def work(folder: Path, rng: Random) -> None:
-    """Learn what is left, by single rows and in batches, and report what is durable."""
+    """Learn what is left, in batches and by rows that first wait for their label.
+
+    Reports how many rows are durable, and how many wait.
+    """
     with open_or_start(folder, **SETTINGS) as stream:
-        report(stream.n_durable)
-        while stream.n_rows < N_ROWS:
-            batch = ROWS[stream.n_rows :][: rng.choice([1, 1, 1, 1, 5, 60])]
-            stream.learn_many([x for x, _ in batch], [y for _, y in batch])
-            report(stream.n_durable)
+        report(stream.n_durable, stream.n_waiting)
+        while (n := stream.n_rows) < N_ROWS:
+            batch = ROWS[n : n + rng.choice([1, 1, 1, 1, 5, 60])]
+            if stream.n_waiting or len(batch) == 1:
+                if not stream.n_waiting:
+                    stream.predict_one(ROWS[n][0], key=n)
+                    report(stream.n_durable, stream.n_waiting)
+                stream.learn_one(y=ROWS[n][1], key=n)
+            else:
+                stream.learn_many([x for x, _ in batch], [y for _, y in batch])
+            report(stream.n_durable, stream.n_waiting)
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +66,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         return left_in(store)
 
 
-def expect_rows(store: Store, n_acknowledged: int) -> None:
+def expect_rows(store: Store, n_durable: int, n_waiting: int) -> None:
     """Acknowledged rows are there once and in order, but for segments that were dropped."""
-    assert n_acknowledged <= store.n_appended <= N_ROWS
+    assert n_durable <= store.n_appended <= N_ROWS
+    if store.n_appended == n_durable:
+        assert len(store.pending()) >= n_waiting
     stored = [range(first_row(s), first_row(s) + s.n_rows) for s in store.segments]
     stored.append(range(store.n_appended - store.n_open, store.n_appended))
     assert stored_rows(store) == as_stored([ROWS[n] for part in stored for n in part])
@@ -69,14 +80,16 @@ def kill_often(
     workers: Workers, undisturbed: dict[str, Any], folder: Path, n_kills: int, seed: int
 ) -> int:
     """Kill and look, again and again; return how many streams came to their end meanwhile."""
-    n_done = n_acknowledged = 0
+    n_done, acknowledged = 0, (0, 0)
     for killed in workers.kills(folder, n_kills, seed=seed, reports=(0, 18), seconds=0.03):
-        n_acknowledged = max([n_acknowledged, *map(int, killed.reports)])
+        for line in killed.reports[-1:]:
+            n_durable, n_waiting = map(int, line.split())
+            acknowledged = n_durable, n_waiting
         with hasty(killed.folder) as store:
-            expect_rows(store, n_acknowledged)
+            expect_rows(store, *acknowledged)
             if killed.done:
                 assert left_in(store) == undisturbed
-                n_done, n_acknowledged = n_done + 1, 0
+                n_done, acknowledged = n_done + 1, (0, 0)
     return n_done
 
 
