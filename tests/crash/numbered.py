@@ -2,7 +2,8 @@
 
 Rows are numbered: the n-th row of the stream holds n, so that a row that is lost, doubled or
 moved shows. A segment is named by the number of its first row, and a model's bytes follow from
-its own number. The oldest are dropped first, so that numbers in use are always a range.
+its own number. The oldest are dropped first, so that numbers in use are always a range. One
+request waits for its label at any time: each append releases the one before in the same step.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from driftquilt.store.base import Store
+from driftquilt.store import PendingChange, PendingRequest, Store
 
 
 class Contents(NamedTuple):
@@ -47,6 +48,16 @@ def tensors(number: int) -> bytes:
     return f"model {number} ".encode() * 70
 
 
+def request(number: int) -> PendingRequest:
+    return PendingRequest(number, 1, 0.5, "text/plain", None, f"request {number}".encode())
+
+
+def append(store: Store, n_rows: int) -> None:
+    n = store.n_appended
+    pending = PendingChange(held=[request(n + n_rows)], released=[n])
+    store.append(rows(n, n_rows), {"next": n + n_rows}, pending)
+
+
 def change(store: Store, rng: Random) -> None:
     """One random call that writes."""
     dice, segments, models = rng.random(), store.segments, store.models
@@ -61,9 +72,7 @@ def change(store: Store, rng: Random) -> None:
     elif dice < 0.22 and len(models) > 2:
         store.drop_model(models[0].number)
     else:
-        n_rows = rng.choice([1, 1, 1, 7, 30])
-        n = store.n_appended
-        store.append(rows(n, n_rows), {"next": n + n_rows})
+        append(store, rng.choice([1, 1, 1, 7, 30]))
 
 
 def expect_all(store: Store, folder: Path, acknowledged: Contents) -> Contents:
@@ -81,6 +90,8 @@ def expect_all(store: Store, folder: Path, acknowledged: Contents) -> Contents:
     assert store.state.get("next", 0) == store.n_appended
     assert store.state.get("sealed", 0) == store.n_appended - store.n_open
     _expect_numbers(present, acknowledged)
+    waiting = [store.read_pending(head.number) for head in store.pending()]
+    assert waiting == ([request(store.n_appended)] if store.n_appended else [])
     for model in store.models:
         assert store.model(model.number) == (tensors(model.number), {"number": model.number})
     assert store.state.get("model", 0) == present.last_model

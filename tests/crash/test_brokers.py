@@ -14,7 +14,7 @@ import pytest
 from driftquilt.brokers.broker import Message, Note, Source
 from driftquilt.brokers.connect import open_source
 from driftquilt.brokers.consume import consume
-from driftquilt.store.disk import DiskStore
+from driftquilt.store import DiskStore
 from driftquilt.stream import QuiltStream
 from tests.brokers.brokers import KINDS, running
 from tests.crash.killing import Workers, report

@@ -10,16 +10,11 @@ from random import Random
 import pytest
 
 from driftquilt.errors import StoreError
-from driftquilt.store.disk import DiskStore
+from driftquilt.store import DiskStore
 from tests.crash.disk import SimulatedDisk, SimulatedFiles, UnsyncedDisk
-from tests.crash.numbered import Contents, contents, expect_all, rows, tensors
+from tests.crash.numbered import Contents, append, contents, expect_all, tensors
 
 NAMES = {errno.EIO: "EIO", errno.ENOSPC: "ENOSPC"}
-
-
-def append(store: DiskStore, n_rows: int) -> None:
-    n = store.n_appended
-    store.append(rows(n, n_rows), {"next": n + n_rows})
 
 
 def seal(store: DiskStore) -> None:

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from driftquilt.errors import StoreError
-from driftquilt.store.disk import DiskStore
+from driftquilt.store import DiskStore
 from driftquilt.store.files import NewFile
 from driftquilt.store.folder import MANIFEST
 from tests.crash.disk import SimulatedDisk, SimulatedFiles, SimulatedNewFile, UnsyncedDisk

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from driftquilt.store.disk import DiskStore
+from driftquilt.store import DiskStore
 from tests.crash.load import SETTINGS, Load
 from tests.processes import wait_for
 from tests.server.running import Running

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from driftquilt.store.disk import DiskStore
+from driftquilt.store import DiskStore
 from tests.crash.killing import Workers, report
 from tests.crash.numbered import Contents, change, contents, expect_all, rows
 

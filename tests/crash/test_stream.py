@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.store.base import Store
-from driftquilt.store.disk import DiskStore
+from driftquilt.store import DiskStore, Store
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.history import first_row
 from tests.crash.killing import Workers, report
