@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftquilt.data import column_types as columns
 from driftquilt.data.labels import read_segments
-from driftquilt.decision import columns, cutting
+from driftquilt.decision import cutting
 from driftquilt.decision.cutting import Span, by_column, by_time, sort_by_time
 from driftquilt.decision.streaming import by_detector
 from driftquilt.errors import InputError

@@ -10,13 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from driftquilt.data.column_types import describe, features
 from driftquilt.decision import training
-from driftquilt.decision.columns import describe, features
 from driftquilt.decision.cutting import by_column, by_time
 from driftquilt.decision.deciding import decide
 from driftquilt.decision.decision import Decision
-from driftquilt.decision.labels import read_labels
-from driftquilt.decision.layout import lay_out
+from driftquilt.decision.layout import lay_out, read_labels
 from driftquilt.decision.measure import ConstantAnswer, MethodScore
 from driftquilt.decision.sentences import sentences
 from driftquilt.decision.training import LabelledTable
@@ -135,7 +134,7 @@ def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
         "column 'when' reveals the segment: hardly any value occurs in two segments, so what is "
         "learned from it does not carry over; leave it out with --drop when",
         "no 'bought' in 12 of 600 rows, left out",
-        "columns that cannot be learned from are left out: tags",
+        "columns that cannot be learned from are left out: 'tags'",
     )
     assert decision.classes == ("no", "yes")
     assert len(decision.columns) == len(table.column_names)
@@ -195,7 +194,7 @@ def test_classes_that_come_or_go_are_told() -> None:
     assert decision.warnings == (
         "the class 0, 2 occurs only in the past, not in the rows of 4 to train on",
         "the rows of 4 to train on are all 1, so there is no model of the current segment only "
-        " to compare with",
+        "to compare with",
         "the class 3 occurs only in the held-out rows of 4; no model can know it",
     )
     assert [method.name for method in decision.methods] == ["Quilt", "all data"]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from driftquilt.decision.backtest import RunRecord, StreamSetup, baselines, open_stream
-    from driftquilt.decision.columns import ColumnFacts
     from driftquilt.decision.cutting import by_column, by_time, sort_by_time
     from driftquilt.decision.deciding import decide
     from driftquilt.decision.decision import DataFile, Decision, Origin
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from driftquilt.decision.streaming import by_detector
 
 __all__ = [
-    "ColumnFacts",
     "DataFile",
     "Decision",
     "MethodScore",
@@ -54,7 +52,6 @@ __all__ = [
 # Imported at first use: deciding does not need the stream, nor a report the training.
 _MODULES = {
     "backtest": ["RunRecord", "StreamSetup", "baselines", "open_stream"],
-    "columns": ["ColumnFacts"],
     "cutting": ["by_column", "by_time", "sort_by_time"],
     "deciding": ["decide"],
     "decision": ["DataFile", "Decision", "Origin"],

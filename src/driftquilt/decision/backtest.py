@@ -23,19 +23,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from driftquilt.decision.columns import (
+from driftquilt.data.column_types import (
     ColumnFacts,
     check_table,
     describe,
     features,
     leave_out,
-    unfit_warning,
+    unused_warning,
 )
 from driftquilt.decision.decision import Origin
 from driftquilt.decision.folder import REPORT
 from driftquilt.decision.journal import COUNT, Replayed, TrainedAt
-from driftquilt.decision.labels import read_labels
-from driftquilt.decision.layout import Rows
+from driftquilt.decision.layout import Rows, read_labels
 from driftquilt.decision.leakage import (
     find_leaking_columns_in_stream,
     leakage_warning,
@@ -153,7 +152,7 @@ def examine_columns(
     """Return facts of the columns, and notes: which were left out, which reveal the segment."""
     leaking = find_leaking_columns_in_stream(table, label, replayed.seals, drop)
     facts = note_leakage(describe(table), leaking)
-    notes = unfit_warning(fact for fact in facts if fact.name not in (label, *drop))
+    notes = unused_warning(fact for fact in facts if fact.name not in (label, *drop))
     return leave_out(facts, label, drop), notes + ([leakage_warning(leaking)] if leaking else [])
 
 

@@ -31,8 +31,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from driftquilt.data.column_types import blocks, check_table, find_column, is_category
 from driftquilt.data.labels import distinct_ints
-from driftquilt.decision.columns import blocks, check_table, find_column, is_text_kind
 from driftquilt.errors import InputError
 
 __all__ = [
@@ -240,7 +240,7 @@ def _as_names(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column, cast if a classifier would make a Python object of each of its values."""
     kind, types = column.type, pa.types
     if types.is_dictionary(kind):
-        return column if is_text_kind(kind) else _as_names(name, column.cast(kind.value_type))
+        return column if is_category(kind) else _as_names(name, column.cast(kind.value_type))
     if types.is_timestamp(kind):
         return column.cast(pa.timestamp("us", kind.tz), safe=False)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_date(kind):

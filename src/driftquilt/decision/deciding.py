@@ -30,18 +30,17 @@ import pyarrow as pa
 from sklearn.base import clone
 
 from driftquilt import __version__
-from driftquilt.data.labels import warn_of_order
-from driftquilt.decision.columns import (
+from driftquilt.data.column_types import (
     ColumnFacts,
     check_table,
     describe,
     features,
     leave_out,
-    unfit_warning,
+    unused_warning,
 )
+from driftquilt.data.labels import warn_of_order
 from driftquilt.decision.decision import Decision
-from driftquilt.decision.labels import Labels, read_labels
-from driftquilt.decision.layout import Layout, lay_out, spread
+from driftquilt.decision.layout import Labels, Layout, lay_out, read_labels, spread
 from driftquilt.decision.leakage import find_leaking_columns, leakage_warning, note_leakage
 from driftquilt.decision.measure import ConstantAnswer, MethodScore
 from driftquilt.decision.sentences import name_some
@@ -225,7 +224,7 @@ def _warnings(
         )
     if layout.later:
         messages.append(f"segments after {name} are left out: {name_some(layout.later)}")
-    messages += unfit_warning(facts)
+    messages += unused_warning(facts)
     if holdout and not layout.n_held_out:
         messages.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
     return [*messages, *_class_warnings(layout, labels)]

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from driftquilt import __version__
-from driftquilt.decision.columns import ColumnFacts
+from driftquilt.data.column_types import ColumnFacts
 from driftquilt.decision.layout import Layout
 from driftquilt.decision.measure import ConstantAnswer, MethodScore
 from driftquilt.decision.sentences import sentences

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from driftquilt.data.arrow import has_one_dictionary
+from driftquilt.data.column_types import BLOCK, OURS
 from driftquilt.data.mapped_memory import note_read
-from driftquilt.decision.columns import BLOCK, OURS
 from driftquilt.decision.decision import Decision
 from driftquilt.decision.layout import Layout
 from driftquilt.errors import InputError

@@ -5,7 +5,7 @@ Numbers reveal the segment if the ranges of all segments lie apart, but for a fe
 ends; text does if the sets of values do. Of dates the day of the year is learned, which comes back
 after a year; so they reveal the segment until most days have come twice, for a year and a half.
 
->>> from driftquilt.decision.labels import Labels
+>>> from driftquilt.decision.layout import Labels
 >>> from driftquilt.decision.layout import lay_out
 >>> table = pa.table({"id": range(40), "x": [1.5, 2.5] * 20, "month": ["may"] * 20 + ["june"] * 20})
 >>> labels = Labels("y", np.array([0, 1]), np.tile(np.array([0, 1], dtype=np.int32), 20))
@@ -28,17 +28,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftquilt.data.mapped_memory import note_read
-from driftquilt.decision.columns import (
+from driftquilt.data.column_types import (
     ColumnFacts,
     blocks,
     describe,
     features,
-    is_text_kind,
+    is_text,
     present,
 )
-from driftquilt.decision.labels import clean_labels
-from driftquilt.decision.layout import Layout, Rows, spread
+from driftquilt.data.mapped_memory import note_read
+from driftquilt.decision.layout import Layout, Rows, clean_labels, spread
 
 __all__ = [
     "find_leaking_columns",
@@ -107,7 +106,7 @@ def note_leakage(facts: Iterable[ColumnFacts], names: Sequence[str]) -> tuple[Co
 
 
 def _is_set(kind: pa.DataType) -> bool:
-    return is_text_kind(kind) or pa.types.is_dictionary(kind) or pa.types.is_boolean(kind)
+    return is_text(kind) or pa.types.is_dictionary(kind) or pa.types.is_boolean(kind)
 
 
 def _ranges_lie_apart(column: pa.ChunkedArray, samples: Sequence[Rows]) -> bool:

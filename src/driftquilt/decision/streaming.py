@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftquilt.data.column_types import check_table, describe, features, present
 from driftquilt.data.frame import Row, read_row
 from driftquilt.data.labels import Label, read_at, read_label
 from driftquilt.data.mapped_memory import note_read
-from driftquilt.decision.columns import check_table, describe, features, present
 from driftquilt.decision.cutting import Segments, coded, refuse_one
-from driftquilt.decision.labels import clean_labels
+from driftquilt.decision.layout import clean_labels
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
 from driftquilt.stream.learning import Learning

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, folds
 from driftquilt.data.arrow import SMALLEST_PIECE, ArrowFrame, read_in_place
-from driftquilt.decision.columns import BLOCK, present
-from driftquilt.decision.labels import Labels
-from driftquilt.decision.layout import Rows
+from driftquilt.data.column_types import BLOCK, present
+from driftquilt.decision.layout import Labels, Rows
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Fitted

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftquilt import __version__
-from driftquilt.decision.columns import ColumnFacts
+from driftquilt.data.column_types import ColumnFacts
 from driftquilt.decision.decision import Decision, Origin
 from driftquilt.decision.sentences import how_much
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page

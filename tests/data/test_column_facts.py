@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.decision import columns
-from driftquilt.decision.columns import describe, features
-from driftquilt.decision.labels import read_labels
+from driftquilt.data import column_types as columns
+from driftquilt.data.column_types import describe, features
+from driftquilt.decision.layout import read_labels
 from driftquilt.errors import InputError
 from tests.decision.tables import shop_table
 
@@ -83,8 +83,8 @@ def test_labels_of_any_kind_are_classes(values: Any, classes: list[Any], codes: 
     ("values", "message"),
     [
         (np.linspace(0, 1, 50), r"looks like an amount \(regression\).*bin it"),
-        ([0.5, 1.0, 0.5], "holds 0.5, which is no whole number"),
-        ([float("inf"), 1.0], "holds inf, which is no whole number"),
+        ([0.5, 1.0, 0.5], "holds 0.5, which is not a whole number"),
+        ([float("inf"), 1.0], "holds inf, which is not a whole number"),
         (pa.array([None, None], pa.int64()), "missing in all 2 rows"),
         ([float("nan")] * 3, "missing in all 3 rows"),
         (["yes", None, "yes"], "is yes in every row that has one"),
