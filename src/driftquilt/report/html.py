@@ -47,12 +47,8 @@ def render(page: Page) -> str:
     """Return the page as HTML text."""
     try:
         import jinja2  # noqa: PLC0415
-        from markupsafe import Markup  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError("jinja2", extra="report") from error
-
-    def safe(text: str) -> Markup:
-        return Markup(text)  # noqa: S704  # made here: escaped where it came from the data
 
     environment = jinja2.Environment(
         autoescape=True,
@@ -66,11 +62,11 @@ def render(page: Page) -> str:
     return environment.from_string(_template("report.html")).render(
         view(page),
         policy=_policy(script),
-        style=safe(drawings["drawings.css"] + _template("report.css")),
-        quilt=safe(_quilt(page.drifts)),
-        accuracy=_accuracy(page, safe),
-        scores=list(_scores(page.drifts, safe)),
-        script=safe(script),
+        style=drawings["drawings.css"] + _template("report.css"),
+        quilt=_quilt(page.drifts),
+        accuracy=_accuracy(page),
+        scores=list(_scores(page.drifts)),
+        script=script,
     )
 
 
@@ -89,15 +85,15 @@ def _quilt(drifts: Sequence[Drift]) -> str:
     return page_quilt(drift_quilt(drifts), Room(), label) if drifts else ""
 
 
-def _accuracy(page: Page, safe: Any) -> dict[str, Any] | None:
+def _accuracy(page: Page) -> dict[str, Any] | None:
     chart = accuracy_chart(page.accuracy, page.drifts)
     if chart is None:
         return None
     lines = [(k, line.name, line.style) for k, line in enumerate(chart.views[0].lines)]
-    return {"svg": safe(page_chart(chart, _CHART_HEIGHT)), "lines": lines}
+    return {"svg": page_chart(chart, _CHART_HEIGHT), "lines": lines}
 
 
-def _scores(drifts: Sequence[Drift], safe: Any) -> Iterator[dict[str, Any]]:
+def _scores(drifts: Sequence[Drift]) -> Iterator[dict[str, Any]]:
     """Yield the charts of each drift; long trainings are thinned so that all fit in one file."""
     n_lines = sum(2 * len(drift.selection) * (len(drift.selection.folds) + 3) for drift in drifts)
     n_points = max(_MAX_POINTS // max(n_lines, 1), _MIN_POINTS)
@@ -105,7 +101,7 @@ def _scores(drifts: Sequence[Drift], safe: Any) -> Iterator[dict[str, Any]]:
         panels = score_panels(drift.selection, n_points)
         lines = panels[0].chart.views[0].lines if panels else ()
         yield {
-            "charts": [(p.caption, safe(page_chart(p.chart, _SCORES_HEIGHT))) for p in panels],
+            "charts": [(p.caption, page_chart(p.chart, _SCORES_HEIGHT)) for p in panels],
             "lines": [
                 (k, line.name, line.style) for k, line in enumerate(lines) if line.color is not None
             ],
