@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from driftquilt.brokers import open_source
 from driftquilt.brokers.address import read_address
-from driftquilt.brokers.connect import open_source
 from driftquilt.errors import InputError
 from tests.brokers.brokers import PASSWORD
 
@@ -65,19 +65,19 @@ def test_a_password_is_in_no_repr(url: str) -> None:
         ("http://hub/rows", "no source with the scheme 'http'"),
         ("kafka://hub", "names no topic"),
         ("kafka:///rows", "names no host"),
-        ("kafka://hub:x/rows", "has a host that is no host:port"),
+        ("kafka://hub:x/rows", "has a host that is not host:port"),
         ("kafka://hub/rows/more", "goes on after the topic"),
         ("kafka://hub/rows?stream=x", "has an option 'stream'; it takes tls, ca, mechanism"),
         ("redis://hub/0", "names no stream"),
-        ("redis://hub/rows?stream=x", "has the database 'rows', which is no number"),
+        ("redis://hub/rows?stream=x", "has the database 'rows', which is not a number"),
         ("nats://hub/ROWS", "names no subject"),
         ("nats://hub/rows.v1/rows", "has the stream 'rows.v1', and names have no blank"),
-        ("nats://hub/ROWS/new%20rows", "has the subject 'new rows', which is no words with dots"),
-        ("nats://hub/ROWS/rows.", "has the subject 'rows.', which is no words with dots"),
+        ("nats://hub/ROWS/new%20rows", "has the subject 'new rows', which is not words with dots"),
+        ("nats://hub/ROWS/rows.", "has the subject 'rows.', which is not words with dots"),
         ("nats://hub/ROWS/rows?tls=1", "has tls='1'; it takes true or false"),
-        ("nats://hub/ROWS/rows?ca=nowhere.pem", "has ca='nowhere.pem', which is no file"),
-        ("kafka://[hub/rows", "this is no URL of a broker"),
-        ("kafka://hub..org/rows", "has a host that is no host:port"),
+        ("nats://hub/ROWS/rows?ca=nowhere.pem", "has ca='nowhere.pem', which is not a file"),
+        ("kafka://[hub/rows", "this is not the URL of a broker"),
+        ("kafka://hub..org/rows", "has a host that is not host:port"),
         ("nats://hub:99999/ROWS/rows", "has the port 99999; ports go from 1 to 65535"),
         ("nats://hub:0/ROWS/rows", "has the port 0"),
         ("redis://a,b/0?stream=x", "names several hosts, and one is read"),
@@ -120,7 +120,7 @@ def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "from driftquilt.errors import MissingExtraError\n"
-        "from driftquilt.brokers.connect import open_source\n"
+        "from driftquilt.brokers import open_source\n"
         f"try: open_source({url!r})\n"
         "except MissingExtraError as error: print(error)"
     )

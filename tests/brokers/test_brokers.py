@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.brokers.broker import Message, Note, Source
-from driftquilt.brokers.connect import open_source
+from driftquilt.brokers import Message, Note, Source, open_source
 from driftquilt.errors import SourceError
 from tests.brokers.brokers import KINDS, running
 from tests.processes import wait_for

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.brokers.broker import Message, Note, Source
-from driftquilt.brokers.connect import open_source
-from driftquilt.brokers.consume import Refused, Tally, consume
+from driftquilt.brokers import Message, Note, Refused, Source, Tally, consume, open_source
 from driftquilt.errors import InputError, NoteTooLargeError, SourceError
 from driftquilt.stream import QuiltStream
 from tests.brokers.brokers import RedisBroker, running

@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.brokers import kafka
-from driftquilt.brokers.broker import Note
-from driftquilt.brokers.connect import open_source
+from driftquilt.brokers import Note, kafka, open_source
 from driftquilt.errors import NoteTooLargeError, SourceError
 from tests.brokers.brokers import PASSWORD, KafkaBroker, running
 from tests.brokers.test_brokers import read

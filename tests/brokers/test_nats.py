@@ -14,8 +14,7 @@ from nats.js.api import RetentionPolicy
 from nats.js.client import JetStreamContext
 from nats.js.errors import NoStreamResponseError
 
-from driftquilt.brokers.broker import Note
-from driftquilt.brokers.connect import open_source
+from driftquilt.brokers import Note, open_source
 from driftquilt.errors import NoteTooLargeError, SourceError
 from tests.brokers.brokers import PASSWORD, NatsBroker, running
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from driftquilt.brokers.connect import open_source
+from driftquilt.brokers import open_source
 from driftquilt.errors import SourceError
 from tests.brokers.brokers import PASSWORD, RedisBroker, running
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from driftquilt.brokers.connect import open_source
+from driftquilt.brokers import open_source
 from driftquilt.errors import SourceError
 from tests.brokers.brokers import PASSWORD, Certificate, running
 from tests.brokers.test_brokers import BODIES, bodies, read

@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.brokers.broker import Message, Note, Source
-from driftquilt.brokers.connect import open_source
-from driftquilt.brokers.consume import consume
+from driftquilt.brokers import Message, Note, Source, consume, open_source
 from driftquilt.store import DiskStore
 from driftquilt.stream import QuiltStream
 from tests.brokers.brokers import KINDS, running

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.errors import InputError
-from driftquilt.store import columns
-from driftquilt.store.columns import fit, gather, plain, unify
+from driftquilt.store import rows as store_rows
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
+from driftquilt.store.rows import fit, gather, plain, unify
 
 NUMBERS = [pa.bool_(), pa.float16(), pa.float32(), pa.float64()]
 NUMBERS += [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
@@ -165,7 +165,7 @@ def test_rows_are_gathered_up_to_a_number_of_bytes(monkeypatch: pytest.MonkeyPat
     batches = words(10)
     (together,) = gather(batches, batches[0].schema)
     assert together.num_rows == 30
-    monkeypatch.setattr(columns, "_MANY_BYTES", 2 * batches[0].nbytes)
+    monkeypatch.setattr(store_rows, "_MANY_BYTES", 2 * batches[0].nbytes)
     apart = list(gather(batches, batches[0].schema))
     assert [batch.num_rows for batch in apart] == [6] * 5
     assert pa.Table.from_batches(apart).equals(pa.Table.from_batches([together]))
@@ -175,7 +175,7 @@ def test_rows_are_gathered_up_to_a_number_of_bytes(monkeypatch: pytest.MonkeyPat
 def test_a_segment_of_several_pieces_comes_back_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(columns, limit, 7)
+    monkeypatch.setattr(store_rows, limit, 7)
     with DiskStore(tmp_path / "store") as store:
         for batch in words(5):
             store.append(batch)

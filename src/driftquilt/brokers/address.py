@@ -1,4 +1,4 @@
-"""The URL of a broker, taken apart and checked; the password is shown nowhere.
+"""The URL of a broker, from text to a source; the password is shown nowhere.
 
     kafka://user:password@host:9092,host:9092/topic
     redis://user:password@host:6379/0?stream=name
@@ -13,6 +13,10 @@ written as percent codes: `%40` for @, `%2F` for /, `%23` for #.
 >>> read_address("nats://me:secret@hub/ORDERS/orders.new?tls=true")
 Address(scheme='nats', hosts=('hub:4222',), path=('ORDERS', 'orders.new'), \
 options={'tls': 'true'}, user='me')
+>>> open_source("mqtt://hub/rows")
+Traceback (most recent call last):
+driftquilt.errors.InputError: there is no source with the scheme 'mqtt'; give one of \
+kafka://host:9092/topic, redis://host:6379/0?stream=name, nats://host:4222/stream/subject
 >>> read_address("kafka://hub")
 Traceback (most recent call last):
 driftquilt.errors.InputError: the URL of a kafka broker names no topic; give, for example, \
@@ -25,13 +29,17 @@ import ipaddress
 import os
 import re
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from driftquilt.brokers.broker import Source
 from driftquilt.errors import InputError, SourceError
 
-__all__ = ["Address", "read_address", "refuse_untrusted"]
+__all__ = ["Address", "find_source", "open_source", "read_address", "refuse_untrusted"]
 
 _EXAMPLES = {
     "kafka": "kafka://host:9092/topic",
@@ -45,6 +53,10 @@ _LAST_PORT = 65535
 _NATS_STREAM = re.compile(r"[^\s.*>/\\]+")
 _NATS_SUBJECT = re.compile(r"[^\s.]+(\.[^\s.]+)*")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
+
+
+#: The module and class of each; the modules are imported when needed, for each is an extra.
+_SOURCES = {"kafka": "KafkaSource", "redis": "RedisSource", "nats": "NatsSource"}
 
 
 @dataclass(frozen=True)
@@ -68,8 +80,24 @@ class Address:
         return ssl.create_default_context(cafile=self.options.get("ca")) if self.tls else None
 
 
+def open_source(url: str) -> Source:
+    """Open the source that a URL names.
+
+    Nothing is sent yet: a broker that is away is waited for by `read`. `MissingExtraError` if
+    the package that speaks with such a broker is not installed.
+    """
+    return find_source(url)()
+
+
+def find_source(url: str) -> Callable[[], Source]:
+    """Return what opens the source; the same errors."""
+    address = read_address(url)
+    module = import_module(f"driftquilt.brokers.{address.scheme}")
+    return partial(getattr(module, _SOURCES[address.scheme]), address)
+
+
 def read_address(url: str) -> Address:
-    """What a URL says; `InputError` with an example for one that cannot be used."""
+    """Read a URL; `InputError` with an example for one that cannot be used."""
     parts = _split(url)
     userinfo, _, hosts = parts.netloc.rpartition("@")
     name, _, password = userinfo.partition(":")
@@ -99,8 +127,8 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
     except ValueError:
         raise InputError(
-            "this is no URL of a broker; write signs of a password that are neither letters nor "
-            f"digits as percent codes, and give one of {_listed()}"
+            "this is not the URL of a broker; write signs of a password that are neither letters "
+            f"nor digits as percent codes, and give one of {_listed()}"
         ) from None
     if parts.scheme not in _EXAMPLES:
         raise InputError(
@@ -125,7 +153,7 @@ def _host(scheme: str, text: str) -> str:
     if not text:
         raise _refusal(scheme, "names no host")
     if found is None or not _is_name(found[1]):
-        raise _refusal(scheme, "has a host that is no host:port")
+        raise _refusal(scheme, "has a host that is not host:port")
     port = int(found[2] or _PORTS[scheme])
     if not 0 < port <= _LAST_PORT:
         raise _refusal(scheme, f"has the port {port}; ports go from 1 to {_LAST_PORT}")
@@ -151,7 +179,7 @@ def _options(parts: SplitResult) -> dict[str, str]:
     if unknown:
         raise _refusal(parts.scheme, f"has an option {unknown[0]!r}; it takes {', '.join(known)}")
     if "ca" in options and not Path(options["ca"]).is_file():
-        raise _refusal(parts.scheme, f"has ca={options['ca']!r}, which is no file")
+        raise _refusal(parts.scheme, f"has ca={options['ca']!r}, which is not a file")
     if options.get("tls", "true") not in ("true", "false"):
         raise _refusal(parts.scheme, f"has tls={options['tls']!r}; it takes true or false")
     return options
@@ -165,7 +193,7 @@ def _path(parts: SplitResult, options: dict[str, str]) -> tuple[str, ...]:
         if not options.get("stream"):
             raise _refusal(scheme, "names no stream")
         if not path[0].isdecimal():
-            raise _refusal(scheme, f"has the database {path[0]!r}, which is no number")
+            raise _refusal(scheme, f"has the database {path[0]!r}, which is not a number")
     if len(path) < len(wanted):
         raise _refusal(scheme, f"names no {wanted[len(path)]}")
     if len(path) > len(wanted):
@@ -180,7 +208,7 @@ def _expect_nats_names(stream: str, subject: str) -> None:
     if not _NATS_STREAM.fullmatch(stream):
         raise _refusal("nats", f"has the stream {stream!r}, and names have no blank . * > / or \\")
     if not _NATS_SUBJECT.fullmatch(subject):
-        raise _refusal("nats", f"has the subject {subject!r}, which is no words with dots between")
+        raise _refusal("nats", f"has the subject {subject!r}, which is not words with dots between")
 
 
 def _refusal(scheme: str, what: str) -> InputError:

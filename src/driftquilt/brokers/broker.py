@@ -12,7 +12,7 @@ Promises of every source:
 - A broker that is away is waited for: `read` gives [], `publish` False, `trouble` says why, and
   the next call tries again.
 - What waiting will not mend is a `SourceError`: an unknown topic, a refused password, a position
-  that the broker no longer has. Nothing is skipped in silence. A later call begins anew.
+  that the broker no longer has. Nothing is skipped in silence. A later call tries again.
 - A note that the broker will never take, because of its size, is a `NoteTooLargeError` with the
   id of the note. Whoever leaves it out can publish the others.
 - No message and no repr shows a password.

@@ -1,11 +1,11 @@
-"""A stream fed by a broker: each message counts once, whatever dies and when.
+"""A stream fed by a broker: each message counts once, across crashes on either side.
 
 `consume` reads messages and gives them to the stream one by one, each with the position after it.
 The stream stores rows, position and rows that wait for their label in one transaction, for many
 messages at once. After a crash it is read on from the position that was stored:
 
 - A row with its label is stored together with its position, so it is learned once.
-- A row to predict waits in the store (`stream.late`) from the step on that stores its position.
+- A row to predict waits in the store (`store.pending`) from the step on that stores its position.
   Its label, perhaps days later, takes it out and puts it among the learned rows in one step. So
   nothing is read twice for the sake of rows that still wait, and the broker may forget them.
 - Answers are published before the position of their row is stored: after a crash some are
@@ -27,13 +27,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from driftquilt.brokers.broker import Message, Note, Position, Source
 from driftquilt.brokers.messages import Asked, Labelled, LateLabel, Unreadable, decode
 from driftquilt.errors import InputError, NoteTooLargeError
-from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import Event
+
+if TYPE_CHECKING:
+    from driftquilt.stream import QuiltStream
 
 __all__ = ["Refused", "Tally", "consume"]
 
@@ -66,7 +68,7 @@ def consume(
     stream: QuiltStream,
     source: Source,
     *,
-    stop: threading.Event,
+    stop: threading.Event | None = None,
     to: Source | None = None,
     tally: Tally | None = None,
     most: int = 500,
@@ -75,7 +77,7 @@ def consume(
     learned: Callable[[], None] = lambda: None,
     look: Callable[[], None] = lambda: None,
 ) -> Tally:
-    """Feed the stream from a source until `stop` is set.
+    """Feed the stream from a source until `stop` is set; without one, until it is interrupted.
 
     Answers to rows with an id, and events, go `to` a broker if one is given. At most `most`
     messages are taken together; `wait` is how many seconds a read may last, and so a stop. If
@@ -85,6 +87,7 @@ def consume(
     """
     if most < 1 or not wait > 0:
         raise InputError(f"most is {most} and wait {wait}; give at least 1, and seconds above 0")
+    stop = threading.Event() if stop is None else stop
     after = _begin(stream.position, source)
     work = _Work(stream, source, stop, to, Tally() if tally is None else tally, wait, turn, learned)
     while not stop.is_set():

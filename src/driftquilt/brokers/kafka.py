@@ -6,7 +6,9 @@ into one partition: give both the id as their key. Partitions that are added are
 broker is away is waited for while the others are read.
 
 No group is joined and no offset committed. Publishing is idempotent and acknowledged by all
-replicas in sync. TLS by `tls=true`, users by SASL, whose mechanism is PLAIN unless given.
+replicas in sync. A note is not sent again while it is under way, or when it has arrived: the client
+goes on trying for minutes, so that a confirmation that is late still comes. TLS by `tls=true`,
+users by SASL, whose mechanism is PLAIN unless given.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
 from typing import Any
 
 from driftquilt.brokers.address import Address, refuse_untrusted
 from driftquilt.brokers.broker import AT_ONCE, Message, Note, Position
-from driftquilt.brokers.kafka_outbox import Outbox, time_left
 from driftquilt.errors import MissingExtraError, NoteTooLargeError, SourceError
 
 try:
@@ -40,6 +43,8 @@ _LOG.addHandler(logging.NullHandler())
 _LOOK_AGAIN = 60.0  # seconds between two looks for new partitions
 _LOOK_SOON = 5.0  # the same while something is away
 _MOST = 1_000_000  # messages that the client can be asked for
+_TIME_MIN = 0.1  # seconds for a question
+_CLOSE_WITHIN = 1.0
 _NO_TOPIC = "there is no such topic; make it first"
 _NO_USER = "the broker refuses the user or the password"
 _REFUSALS = {
@@ -51,7 +56,7 @@ _REFUSALS = {
     KafkaError._UNKNOWN_TOPIC: _NO_TOPIC,
     KafkaError.INVALID_RECORD: "the topic does not take such messages",
     KafkaError.POLICY_VIOLATION: "the topic does not take such messages",
-    KafkaError._FATAL: "the client has given up; a later call begins anew",
+    KafkaError._FATAL: "the client has given up; a later call restarts it",
     KafkaError._AUTO_OFFSET_RESET: (
         "the broker no longer has the position up to which it was read; rows are missing. Begin a "
         "stream in a new store to go on with what is there, and let Kafka keep messages longer"
@@ -70,7 +75,7 @@ class KafkaSource:
         self.trouble: str | None = None
         self._settings = _settings(address) | {"error_cb": self._hear, "logger": _LOG}
         self._consumer: Consumer | None = None
-        self._outbox: Outbox | None = None
+        self._outbox: _Outbox | None = None
         self._at: dict[str, int] = {}  # what is read next, of every partition
         self._asked: dict[str, int] | None = None  # after what to go on; None: to be assigned anew
         self._broken: set[str] = set()  # partitions to be assigned anew after an error
@@ -128,12 +133,12 @@ class KafkaSource:
         return self._consumer
 
     @property
-    def _writer(self) -> Outbox:
+    def _writer(self) -> _Outbox:
         if self._outbox is None:
             own = {"enable.idempotence": True, "acks": "all"}
             with self._setting_up():
                 producer = Producer({**self._settings, **own})
-            self._outbox = Outbox(self.name, self._topic, producer, self._heed)
+            self._outbox = _Outbox(self.name, self._topic, producer, self._heed)
         return self._outbox
 
     def _drop_writer(self) -> None:
@@ -182,7 +187,7 @@ class KafkaSource:
             self.trouble = None
 
     def _partitions(self, end: float) -> set[str]:
-        topic = self._reader.list_topics(self._topic, time_left(end)).topics[self._topic]
+        topic = self._reader.list_topics(self._topic, _time_left(end)).topics[self._topic]
         if topic.error is not None:
             raise KafkaException(topic.error)
         return {str(number) for number in topic.partitions}
@@ -198,7 +203,7 @@ class KafkaSource:
         for part in sorted(parts, key=lambda part: (part in self._away, int(part))):
             place = TopicPartition(self._topic, int(part))
             try:
-                found[part], _ = self._reader.get_watermark_offsets(place, time_left(end))
+                found[part], _ = self._reader.get_watermark_offsets(place, _time_left(end))
                 self._away.discard(part)
             except KafkaException as error:
                 self._away.add(part)
@@ -279,3 +284,95 @@ def _settings(address: Address) -> dict[str, Any]:
     if "ca" in address.options:
         settings["ssl.ca.location"] = address.options["ca"]
     return settings | {"security.protocol": protocol}
+
+
+class _Outbox:
+    """What a producer is given for one topic; `heed` is called while it waits, and with errors."""
+
+    def __init__(
+        self, name: str, topic: str, producer: Producer, heed: Callable[[KafkaError | None], None]
+    ) -> None:
+        self._name, self._topic, self._producer, self._heed = name, topic, producer, heed
+        self._under_way: set[str] = set()
+        self._arrived: set[str] = set()
+        self._failed: list[tuple[str, KafkaError]] = []
+        self._alone: str | None = None  # the note that was sent when no other was under way
+        self._one_by_one = False
+
+    def send(self, notes: Sequence[Note], end: float) -> bool:
+        """Whether all are confirmed by then."""
+        given = {note.id: note for note in notes}
+        self._arrived &= given.keys()  # those of earlier calls are done with
+        self._failed.clear()
+        under_way = self._under_way | self._arrived
+        waiting = deque(note for key, note in given.items() if key not in under_way)
+        late = False
+        while not given.keys() <= self._arrived:
+            if late:
+                return False
+            while waiting and self._put(waiting[0]):
+                waiting.popleft()
+            self._producer.poll(_time_left(end))
+            self._heed(None)
+            waiting += self._returned(given)
+            late = time.monotonic() > end
+        self._arrived.clear()
+        self._one_by_one = False
+        return True
+
+    def close(self) -> None:
+        """Let go of all; what is under way holds on to the client until it is told of."""
+        with contextlib.suppress(KafkaException, SystemError):
+            self._producer.purge()
+            self._producer.flush(_CLOSE_WITHIN)
+
+    def _put(self, note: Note) -> bool:
+        """Hand a note to the client; False if there is no room for it yet."""
+        if self._under_way and self._one_by_one:
+            return False
+        alone = None if self._under_way else note.id
+        told = partial(self._report, note.id)
+        try:
+            self._producer.produce(self._topic, note.body, note.key, on_delivery=told)
+        except BufferError:
+            return False
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                raise self._too_large(note) from error
+            raise
+        self._alone = alone
+        self._under_way.add(note.id)
+        return True
+
+    def _report(self, key: str, error: KafkaError | None, _: Any) -> None:
+        self._under_way.discard(key)
+        if error is None:
+            self._arrived.add(key)
+        else:
+            self._failed.append((key, error))
+
+    def _returned(self, given: dict[str, Note]) -> list[Note]:
+        """What is to be sent again at once: notes of a batch that was too large, one by one.
+
+        A broker refuses a batch as a whole, whichever of its notes it is that makes it so large.
+        """
+        failed, self._failed = [(key, e) for key, e in self._failed if key in given], []
+        again = []
+        for key, error in failed:
+            if error.code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                self._heed(error)
+            elif key == self._alone:
+                raise self._too_large(given[key])
+            else:
+                self._one_by_one = True
+                again.append(given[key])
+        return again
+
+    def _too_large(self, note: Note) -> NoteTooLargeError:
+        said = f"{self._name}: the note {note.id!r} has {len(note.body)} bytes, more than is taken"
+        return NoteTooLargeError(f"{said}: message.max.bytes", note_id=note.id)
+
+
+def _time_left(end: float) -> float:
+    """Seconds until then, and a few if that is past."""
+    return max(_TIME_MIN, end - time.monotonic())

@@ -51,7 +51,7 @@ class _CopiedStore(MemoryStore):
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name != "_lock"}
-        state["_pieces"] = [piece._replace(data=bytes(piece.data)) for piece in self._pieces]
+        state["_blocks"] = [piece._replace(data=bytes(piece.data)) for piece in self._blocks]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -14,9 +14,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from driftquilt.brokers.broker import Source
-from driftquilt.brokers.connect import open_source
-from driftquilt.brokers.consume import Tally, consume
+from driftquilt.brokers import Source, Tally, consume, open_source
 from driftquilt.errors import DriftquiltError
 from driftquilt.server.problems import Problem
 from driftquilt.server.registry import StreamRegistry

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from driftquilt.brokers.connect import find_source
+from driftquilt.brokers import find_source
 from driftquilt.errors import InputError
 from driftquilt.server.schemas import NAME, NAME_WORDS
 

@@ -49,7 +49,17 @@ from driftquilt.store.base import (
     state_to_json,
     tensors_to_bytes,
 )
-from driftquilt.store.files import DISK, Disk, Sink, reading, translated, trouble, write_file
+from driftquilt.store.files import (
+    DISK,
+    Disk,
+    Sink,
+    read_model_file,
+    read_segment_file,
+    reading,
+    translated,
+    trouble,
+    write_file,
+)
 from driftquilt.store.folder import (
     MANIFEST,
     make_folders,
@@ -58,11 +68,10 @@ from driftquilt.store.folder import (
     segment_path,
     take_hold,
 )
-from driftquilt.store.intake import Intake
-from driftquilt.store.journal import Journal, Pace
+from driftquilt.store.journal import CommitPolicy, Journal
 from driftquilt.store.manifest import Manifest
 from driftquilt.store.pending import LabelledRows, PendingChange, PendingHead, PendingRequest
-from driftquilt.store.sealed import read_model_file, read_segment_file
+from driftquilt.store.rows import OpenRows
 
 __all__ = ["DiskStore"]
 
@@ -78,7 +87,7 @@ class DiskStore:
         commit_delay: float = 0.0,
         disk: Disk = DISK,
     ) -> None:
-        pace = Pace(commit_rows, commit_delay)
+        policy = CommitPolicy(commit_rows, commit_delay)
         self.path = Path(path)
         self._disk = disk
         self._pid = os.getpid()
@@ -96,8 +105,8 @@ class DiskStore:
                 self._kept = self._manifest.contents()
             remove_leftovers(disk, self.path, self._kept.segments, self._kept.models)
             undo.pop_all()
-        self._intake = Intake(self._kept.layouts)
-        self._journal = Journal(self._manifest, self._kept, self.path, pace)
+        self._open_rows = OpenRows(self._kept.layouts)
+        self._journal = Journal(self._manifest, self._kept, self.path, policy)
 
     @property
     def n_appended(self) -> int:
@@ -142,8 +151,8 @@ class DiskStore:
     ) -> int:
         texts = state_to_json(state)
         with self._working("appending"):
-            pieces, layout = self._intake.take(batch, self.n_appended)
-            self._journal.add(pieces, layout, texts, pending)
+            blocks, layout = self._open_rows.take(batch, self.n_appended)
+            self._journal.add(blocks, layout, texts, pending)
             return self.n_appended
 
     def flush(self) -> int:
@@ -162,9 +171,9 @@ class DiskStore:
             n_bytes, sha256 = write_file(self._disk, path, self._write_open_rows)
             segment = SealedSegment(number, name, self.n_open, n_bytes, sha256=sha256)
             with self._journal.transaction(texts):
-                self._manifest.seal(segment, self._intake.columns, self.n_appended)
+                self._manifest.seal(segment, self._open_rows.columns, self.n_appended)
             self._kept.segments[number] = segment
-            self._intake = self._intake.after_seal()
+            self._open_rows = self._open_rows.after_seal()
             self._kept.n_segments, self._kept.n_sealed = number, self.n_appended
             return segment
 
@@ -172,7 +181,7 @@ class DiskStore:
         with self._working("reading the open rows"):
             self._journal.commit()
             with reading(self.path / MANIFEST):
-                return self._intake.table(self._manifest.pieces(), self._kept.n_sealed)
+                return self._open_rows.table(self._manifest.blocks(), self._kept.n_sealed)
 
     def read(self, number: int) -> pa.Table:
         """The rows, mapped from the file; its checksum is looked at once."""
@@ -272,9 +281,9 @@ class DiskStore:
         self.close()
 
     def _write_open_rows(self, sink: Sink) -> None:
-        schema = self._intake.schema
+        schema = self._open_rows.schema
         with reading(self.path / MANIFEST), pa.ipc.new_file(sink, schema) as writer:
-            for batch in self._intake.rows(self._manifest.pieces(), self._kept.n_sealed):
+            for batch in self._open_rows.rows(self._manifest.blocks(), self._kept.n_sealed):
                 writer.write_batch(batch)
 
     @contextlib.contextmanager

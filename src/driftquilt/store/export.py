@@ -28,8 +28,8 @@ import pyarrow.parquet as pq
 from driftquilt.errors import InputError, StoreError
 from driftquilt.files import describe_os_error
 from driftquilt.store.base import SealedSegment, Store, name_to_json
-from driftquilt.store.columns import fit, unify
 from driftquilt.store.files import DISK, write_file
+from driftquilt.store.rows import fit, unify
 
 __all__ = ["export"]
 

@@ -4,6 +4,10 @@ A new file is written under a temporary name, synced, renamed, and its folder is
 `write_file` returns, the file survives a power cut; until then nobody sees it. Files are named
 by number, so no name from a caller ever becomes part of a path.
 
+Files of sealed segments and of models are read back as they were written, or not at all: a file is
+as long as the manifest says and has the SHA-256 that it says, else it is damaged. A segment's file
+is mapped, so its table takes no memory of its own until its columns are looked at.
+
 `Disk` is everything that the store asks of the machine: the database connection and six steps
 on files. What stands in its place in the tests forgets whatever was not synced.
 
@@ -25,8 +29,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from driftquilt.errors import StoreError
 from driftquilt.files import sync_file, sync_folder
+from driftquilt.store.base import SealedSegment, StoredModel
 
 __all__ = [
     "DISK",
@@ -34,7 +41,11 @@ __all__ = [
     "Disk",
     "NewFile",
     "Sink",
+    "open_sqlite",
     "prepare",
+    "read_model_file",
+    "read_segment_file",
+    "reading",
     "translated",
     "trouble",
     "write_file",
@@ -194,3 +205,47 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError(f"{path} is damaged: {error}; restore the store from a copy") from error
+
+
+def read_segment_file(path: Path, segment: SealedSegment, *, check: bool) -> pa.Table:
+    """The mapped rows; `check` looks at the checksum too, which reads the whole file once."""
+    what = f"segment {segment.number} ({segment.name!r}, {segment.n_rows} rows)"
+    _expect_length(path, segment.n_bytes, what)
+    data = pa.memory_map(str(path)).read_buffer()
+    if check:
+        _expect_sha256(path, data, segment.sha256, what)
+    with reading(path):
+        return pa.ipc.open_file(data).read_all()
+
+
+def read_model_file(path: Path, model: StoredModel) -> bytes:
+    """The bytes, with the checksum they were written with."""
+    what = f"model {model.number}"
+    _expect_length(path, model.n_bytes, what)
+    data = path.read_bytes()
+    _expect_sha256(path, data, model.sha256, what)
+    return data
+
+
+def _expect_length(path: Path, n_bytes: int, what: str) -> None:
+    if not path.is_file():
+        raise StoreError(f"{path} is missing, the file of {what}; {_advice(what)}")
+    found = path.stat().st_size
+    if found != n_bytes:
+        raise StoreError(
+            f"{path}, the file of {what}, is damaged: it has {found} bytes and was written with "
+            f"{n_bytes}; {_advice(what)}"
+        )
+
+
+def _expect_sha256(path: Path, data: Any, sha256: str, what: str) -> None:
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise StoreError(
+            f"{path}, the file of {what}, is damaged: its SHA-256 begins with {found[:12]} and "
+            f"was {sha256[:12]} when written; {_advice(what)}"
+        )
+
+
+def _advice(what: str) -> str:
+    return f"restore it from a copy, or drop {what.partition(' (')[0]}"

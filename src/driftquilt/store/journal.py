@@ -13,8 +13,8 @@ so until the store is opened again.
 >>> from driftquilt.store.files import DISK
 >>> path = Path(tempfile.mkdtemp()) / "store.sqlite"
 >>> manifest = Manifest(DISK.connect(path), path)
->>> journal = Journal(manifest, manifest.contents(), path, Pace(100, commit_delay=math.inf))
->>> journal.add([Piece(3, 1, True, 0, b"three rows")], None, {})
+>>> journal = Journal(manifest, manifest.contents(), path, CommitPolicy(100, commit_delay=math.inf))
+>>> journal.add([RowBlock(3, 1, True, 0, b"three rows")], None, {})
 >>> journal.kept.n_appended, journal.n_durable
 (3, 0)
 >>> journal.commit()
@@ -33,19 +33,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from driftquilt.errors import InputError, StoreError
-from driftquilt.store.batches import Layout, Piece
 from driftquilt.store.files import trouble
 from driftquilt.store.manifest import Contents, Manifest
 from driftquilt.store.pending import LabelledRows, PendingChange
+from driftquilt.store.rows import BlockLayout, RowBlock
 
-__all__ = ["Journal", "Pace"]
+__all__ = ["CommitPolicy", "Journal"]
 
 
 @dataclass(frozen=True)
-class Pace:
+class CommitPolicy:
     """How long rows may wait.
 
-    >>> Pace(commit_rows=100)
+    >>> CommitPolicy(commit_rows=100)
     Traceback (most recent call last):
     driftquilt.errors.InputError: commit_rows is 100 and commit_delay 0.0, so rows would wait \
 and nothing says how long; give commit_delay in seconds, or math.inf for until the next flush
@@ -71,23 +71,23 @@ and nothing says how long; give commit_delay in seconds, or math.inf for until t
 class _Group:
     """What waits for a commit."""
 
-    pieces: list[Piece] = field(default_factory=list)
-    layouts: list[Layout] = field(default_factory=list)
+    blocks: list[RowBlock] = field(default_factory=list)
+    layouts: list[BlockLayout] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     pending: PendingChange = field(default_factory=PendingChange)
 
     def __bool__(self) -> bool:
-        return bool(self.pieces or self.layouts or self.texts or self.pending)
+        return bool(self.blocks or self.layouts or self.texts or self.pending)
 
     @property
-    def is_one_piece(self) -> bool:
-        return len(self.pieces) == 1 and not (self.layouts or self.texts or self.pending)
+    def is_one_block(self) -> bool:
+        return len(self.blocks) == 1 and not (self.layouts or self.texts or self.pending)
 
     def write(self, manifest: Manifest, labelled: LabelledRows) -> None:
         for layout in self.layouts:
             manifest.add_layout(layout)
-        for piece in self.pieces:
-            manifest.add_piece(piece)
+        for block in self.blocks:
+            manifest.add_block(block)
         manifest.set_state(self.texts)
         manifest.change_pending(self.pending, labelled)
 
@@ -98,13 +98,15 @@ class Journal:
     `kept` is what the store holds, with what waits; `n_durable` is without.
     """
 
-    def __init__(self, manifest: Manifest, kept: Contents, path: Path, pace: Pace) -> None:
+    def __init__(
+        self, manifest: Manifest, kept: Contents, path: Path, policy: CommitPolicy
+    ) -> None:
         self.lock = threading.RLock()
         self.kept = kept
         self.n_durable = kept.n_appended
         self._manifest = manifest
         self._path = path
-        self._pace = pace
+        self._policy = policy
         self._group = _Group()
         self._timer: threading.Timer | None = None
         self._failure: StoreError | None = None
@@ -112,34 +114,36 @@ class Journal:
 
     def add(
         self,
-        pieces: Sequence[Piece] = (),
-        layout: Layout | None = None,
+        blocks: Sequence[RowBlock] = (),
+        layout: BlockLayout | None = None,
         texts: Mapping[str, str] | None = None,
         pending: PendingChange | None = None,
         *,
         now: bool = False,
     ) -> None:
         """Take rows, state and pending rows; durable `now`, or when the group is."""
-        self._group.pieces += pieces
+        self._group.blocks += blocks
         self._group.layouts += [layout] if layout else []
         if texts:
             self._group.texts |= texts
             self.kept.state |= texts
         if pending:
             self._group.pending.add(pending)
-        self.kept.n_appended = pieces[-1].last if pieces else self.kept.n_appended
+        self.kept.n_appended = blocks[-1].last if blocks else self.kept.n_appended
         n_waiting = self.kept.n_appended - self.n_durable + len(self._group.pending.held)
-        if now or n_waiting >= self._pace.commit_rows or not n_waiting:
+        if now or n_waiting >= self._policy.commit_rows or not n_waiting:
             self.commit()
-        elif self._timer is None and self._pace.commit_delay < math.inf:
-            self._timer = threading.Timer(self._pace.commit_delay, self._commit_late, [self._group])
+        elif self._timer is None and self._policy.commit_delay < math.inf:
+            self._timer = threading.Timer(
+                self._policy.commit_delay, self._commit_late, [self._group]
+            )
             self._timer.daemon = True
             self._timer.start()
 
     def commit(self) -> None:
         """Make durable what waits."""
-        if self._group.is_one_piece:
-            self._commit_piece(self._take_group().pieces[0])
+        if self._group.is_one_block:
+            self._commit_block(self._take_group().blocks[0])
         elif self._group:
             with self.transaction({}):
                 pass
@@ -189,10 +193,10 @@ class Journal:
             self._timer = None
         return group
 
-    def _commit_piece(self, piece: Piece) -> None:
+    def _commit_block(self, block: RowBlock) -> None:
         """One statement is a transaction by itself, and faster."""
         try:
-            self._manifest.add_piece(piece)
+            self._manifest.add_block(block)
         except Exception as error:
             raise self.fail(trouble(self._path, "a commit", error)) from error
         self.n_durable = self.kept.n_appended

@@ -1,6 +1,6 @@
 """The manifest: everything about a store that changes, in one SQLite database.
 
-    batches   the open segment's rows, as `batches.Piece`s: (last, layout, packed, crc, data)
+    batches   the open segment's rows, as `rows.RowBlock`s: (last, layout, packed, crc, data)
     layouts   their schemas by number; number 0 has every column of the segments sealed before
     segments  (number, name, n_rows, n_bytes, used, sha256); `used` is of old, and 0 now
     models    (number, n_bytes, record, sha256)
@@ -42,10 +42,10 @@ import pyarrow as pa
 
 from driftquilt.errors import StoreError
 from driftquilt.store.base import SealedSegment, StoredModel, name_to_json, record_to_json
-from driftquilt.store.batches import Layout, Piece
 from driftquilt.store.files import Connection
 from driftquilt.store.folder import APPLICATION, not_ours
 from driftquilt.store.pending import LabelledRows, PendingChange, PendingHead, PendingRequest
+from driftquilt.store.rows import BlockLayout, RowBlock
 
 __all__ = ["FORMAT", "Contents", "Manifest"]
 
@@ -79,7 +79,7 @@ class Contents:
     segments: dict[int, SealedSegment] = field(default_factory=dict)
     models: dict[int, StoredModel] = field(default_factory=dict)
     state: dict[str, str] = field(default_factory=dict)
-    layouts: dict[int, Layout] = field(default_factory=dict)
+    layouts: dict[int, BlockLayout] = field(default_factory=dict)
     n_appended: int = 0
     n_sealed: int = 0
     n_segments: int = 0
@@ -111,10 +111,10 @@ class Manifest:
                 self._connection.execute("ROLLBACK")
             raise
 
-    def add_piece(self, piece: Piece) -> None:
-        self._connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", piece)
+    def add_block(self, block: RowBlock) -> None:
+        self._connection.execute("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", block)
 
-    def add_layout(self, layout: Layout) -> None:
+    def add_layout(self, layout: BlockLayout) -> None:
         self._put("layouts", layout.number, layout.schema.serialize().to_pybytes())
 
     def set_state(self, texts: Mapping[str, str]) -> None:
@@ -125,7 +125,7 @@ class Manifest:
         """Put a segment in the place of the open rows."""
         for table in ("batches", "layouts"):
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608
-        self.add_layout(Layout(0, columns))
+        self.add_layout(BlockLayout(0, columns))
         name, n_rows, n_bytes = name_to_json(segment.name), segment.n_rows, segment.n_bytes
         self._put("segments", segment.number, name, n_rows, n_bytes, 0.0, segment.sha256)
         self._put("counters", "n_sealed", n_sealed)
@@ -177,10 +177,10 @@ class Manifest:
                 return PendingRequest(first, n_rows, came, kind, json.loads(key), content)
         return None
 
-    def pieces(self) -> Iterator[Piece]:
+    def blocks(self) -> Iterator[RowBlock]:
         """The open rows, oldest first."""
         for row in self._connection.execute("SELECT * FROM batches ORDER BY last"):
-            yield Piece(*row)
+            yield RowBlock(*row)
 
     def contents(self) -> Contents:
         """Everything but the open rows; `ValueError` if some of it is damaged."""
@@ -195,7 +195,7 @@ class Manifest:
             },
             {n: StoredModel(n, size, json.loads(text), sha) for n, size, text, sha in models},
             dict(self._get("state")),
-            {n: Layout(n, schema) for n, schema in layouts},
+            {n: BlockLayout(n, schema) for n, schema in layouts},
             n_appended=counters["n_sealed"] if last is None else last,
             labelled=LabelledRows(dict(self._get("labelled"))),
             **counters,

@@ -37,9 +37,8 @@ from driftquilt.store.base import (
     state_to_json,
     tensors_to_bytes,
 )
-from driftquilt.store.batches import Piece
-from driftquilt.store.intake import Intake
 from driftquilt.store.pending import LabelledRows, PendingChange, PendingHead, PendingRequest
+from driftquilt.store.rows import OpenRows, RowBlock
 
 __all__ = ["MemoryStore"]
 
@@ -49,8 +48,8 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._intake = Intake({})
-        self._pieces: list[Piece] = []
+        self._open_rows = OpenRows({})
+        self._blocks: list[RowBlock] = []
         self._segments: dict[int, SealedSegment] = {}
         self._tables: dict[int, pa.Table] = {}
         self._models: dict[int, StoredModel] = {}
@@ -105,9 +104,9 @@ class MemoryStore:
     ) -> int:
         texts = state_to_json(state)
         with self._open():
-            pieces, _ = self._intake.take(batch, self._n_appended)
+            blocks, _ = self._open_rows.take(batch, self._n_appended)
             self.hold(pending or PendingChange())
-            self._pieces += pieces
+            self._blocks += blocks
             self._n_appended += batch.num_rows
             self._state.update(texts)
             return self._n_appended
@@ -121,18 +120,18 @@ class MemoryStore:
         texts = state_to_json(state)
         with self._open():
             expect_rows(self.n_open)
-            table = self._intake.table(self._pieces, self._n_sealed)
+            table = self._open_rows.table(self._blocks, self._n_sealed)
             segment = SealedSegment(self.next_segment, name, table.num_rows, table.nbytes)
             self._n_segments = segment.number
             self._segments[segment.number], self._tables[segment.number] = segment, table
-            self._intake, self._pieces = self._intake.after_seal(), []
+            self._open_rows, self._blocks = self._open_rows.after_seal(), []
             self._n_sealed = self._n_appended
             self._state.update(texts)
             return segment
 
     def open_rows(self) -> pa.Table:
         with self._open():
-            return self._intake.table(self._pieces, self._n_sealed)
+            return self._open_rows.table(self._blocks, self._n_sealed)
 
     def read(self, number: int) -> pa.Table:
         with self._open():
