@@ -149,7 +149,7 @@ class DiskStore:
         state: State | None = None,
         pending: PendingChange | None = None,
     ) -> int:
-        texts = state_to_json(state)
+        texts = state_to_json(state) if state else {}
         with self._working("appending"):
             blocks, layout = self._open_rows.take(batch, self.n_appended)
             self._journal.add(blocks, layout, texts, pending)

@@ -74,14 +74,14 @@ class _Group:
     blocks: list[RowBlock] = field(default_factory=list)
     layouts: list[BlockLayout] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
-    pending: PendingChange = field(default_factory=PendingChange)
+    pending: PendingChange | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.blocks or self.layouts or self.texts or self.pending)
+        return bool(self.blocks or self.layouts or self.texts) or self.pending is not None
 
     @property
     def is_one_block(self) -> bool:
-        return len(self.blocks) == 1 and not (self.layouts or self.texts or self.pending)
+        return len(self.blocks) == 1 and not (self.layouts or self.texts) and self.pending is None
 
     def write(self, manifest: Manifest, labelled: LabelledRows) -> None:
         for layout in self.layouts:
@@ -89,7 +89,8 @@ class _Group:
         for block in self.blocks:
             manifest.add_block(block)
         manifest.set_state(self.texts)
-        manifest.change_pending(self.pending, labelled)
+        if self.pending is not None:
+            manifest.change_pending(self.pending, labelled)
 
 
 class Journal:
@@ -127,10 +128,12 @@ class Journal:
         if texts:
             self._group.texts |= texts
             self.kept.state |= texts
-        if pending:
+        if pending is not None:
+            self._group.pending = self._group.pending or PendingChange()
             self._group.pending.add(pending)
+        n_held = 0 if self._group.pending is None else len(self._group.pending.held)
         self.kept.n_appended = blocks[-1].last if blocks else self.kept.n_appended
-        n_waiting = self.kept.n_appended - self.n_durable + len(self._group.pending.held)
+        n_waiting = self.kept.n_appended - self.n_durable + n_held
         if now or n_waiting >= self._policy.commit_rows or not n_waiting:
             self.commit()
         elif self._timer is None and self._policy.commit_delay < math.inf:

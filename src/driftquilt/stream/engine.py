@@ -97,7 +97,7 @@ class Engine:
         self._checkpoint_row = 0
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
         self._notes: dict[str, Any] = {}  # state that is stored with them
-        self._pending = PendingChange()  # and what changes about pending rows
+        self._pending: PendingChange | None = None  # and what changes about pending rows
         self.position: Any = None  # in the source, after the last row that came with one
         self._job: Job | None = None
         self.failure: BaseException | None = None
@@ -178,11 +178,12 @@ class Engine:
         self._notes.update(notes)
         self.position = notes.get("position", self.position)
         if pending:
+            self._pending = self._pending or PendingChange()
             self._pending.add(pending)
 
     def put(self) -> None:
         """Store what was taken and noted."""
-        if self._taken[0] or self._notes or self._pending:
+        if self._taken[0] or self._notes or self._pending is not None:
             with self._going_on():
                 self._put_rows()
 
@@ -217,8 +218,8 @@ class Engine:
         with self._going_on():
             if self._taken[0]:
                 self._put_rows()
-            elif self._pending:
-                pending, self._pending = self._pending, PendingChange()
+            elif self._pending is not None:
+                pending, self._pending = self._pending, None
                 self.store.hold(pending)
             tensors, learning = self.learning.pack()
             champion = self.learning.champion
@@ -414,12 +415,12 @@ class Engine:
 
     def _put_rows(self) -> None:
         (rows, labels), notes, pending = self._taken, self._notes, self._pending
-        self._taken, self._notes, self._pending = ([], []), {}, PendingChange()
+        self._taken, self._notes, self._pending = ([], []), {}, None
         if rows:
             self.store.append(self.columns.to_batch(rows, labels), notes, pending)
         elif notes:
             self.store.write_state(notes, pending)
-        elif pending:
+        elif pending is not None:
             self.store.hold(pending)
 
     def _unpack(self, tensors: dict[str, Any], record: dict[str, Any]) -> None:
