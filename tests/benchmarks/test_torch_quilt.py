@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import folds
-from driftquilt.core.selection import Rule, Scores
+from driftquilt.core.selection import Rule, Scores, disparity, gain
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.protocol import Evaluation, evaluations

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from driftquilt.core.sampling import EVERY_ROW, Sampling
-from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import Segment
+from driftquilt.core.selection import disparity, gain
 from driftquilt.core.training import Epoch, Run, Task, Time, train
 from driftquilt.learners.mlp import MLP, MLPModel
 

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import Segment
-from driftquilt.core.selection import Rule
+from driftquilt.core.selection import Rule, disparity, gain
 from driftquilt.core.training import Epoch, Run, Task, train
 from driftquilt.learners.mlp import MLP, MLPModel
 from tests.segments import make_segment

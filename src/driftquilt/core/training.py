@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 
 from driftquilt.core.gradients import RemoteScorer, Scorable, mean_gradients
 from driftquilt.core.sampling import EVERY_ROW, Sampling
-from driftquilt.core.scores import disparity, gain
 from driftquilt.core.segment import History, Segment, gather
-from driftquilt.core.selection import Rule, Scores
+from driftquilt.core.selection import Rule, Scores, disparity, gain
 from driftquilt.core.stopping import EarlyStopping, Plateau
 from driftquilt.errors import LearnerError
 

@@ -67,7 +67,6 @@ class Predictor:
 def import_mlflow() -> Any:
     """MLflow, which takes seconds to import."""
     try:
-        import mlflow  # noqa: PLC0415
         import mlflow.pyfunc  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError("mlflow", extra="mlflow") from error
