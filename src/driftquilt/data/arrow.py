@@ -253,8 +253,8 @@ class Column:
 
     def _concatenate(self, parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
         nothing = np.empty(0, dtype=object if self.is_text else np.float64)
-        found = list(parts)
-        return found[0] if len(found) == 1 else np.concatenate([nothing, *found])
+        read = list(parts)
+        return read[0] if len(read) == 1 else np.concatenate([nothing, *read])
 
 
 def _read_piece(piece: Piece, rows: Picks) -> NDArray[Any]:
@@ -392,8 +392,8 @@ def _shorten(chunks: Iterable[Any]) -> list[Any]:
 
 def has_one_dictionary(values: Any) -> bool:
     """Whether all chunks of categories stand for the same texts, so that codes can be joined."""
-    found = [chunk.dictionary for chunk in values.chunks]
-    return all(each.equals(found[0]) for each in found)
+    first, *others = [chunk.dictionary for chunk in values.chunks] or [None]
+    return all(each.equals(first) for each in others)
 
 
 def _view(chunk: Any, texts: NDArray[Any] | None = None) -> Fixed:

@@ -236,9 +236,10 @@ def _find_kinds(values: list[Any], kinds: dict[type, str]) -> dict[str, int]:
 
 def _mix(name: str, values: list[Any], first: dict[str, int]) -> InputError:
     one, other = [kind for kind in _KINDS if kind in first][:2]
-    told = " and ".join((one, other))
     rows = [f"row {first[kind]} holds {_shown(values[first[kind]])}" for kind in (one, other)]
-    return InputError(f"column {name!r} mixes {told}: {', '.join(rows)}; make all of it one kind")
+    return InputError(
+        f"column {name!r} mixes {one} and {other}: {', '.join(rows)}; make all of it one kind"
+    )
 
 
 def _shown(value: Any) -> str:

@@ -100,8 +100,8 @@ class Text(NamedTuple):
             raise _no_value(name, n_rows)
         missing = None in counts
         ranked = sorted(present, key=lambda category: (-counts[category], category))
-        kept = sorted(ranked[: CATEGORIES_MAX - missing])
-        return cls(name, (*kept, None) if missing else tuple(kept))
+        frequent = sorted(ranked[: CATEGORIES_MAX - missing])
+        return cls(name, (*frequent, None) if missing else tuple(frequent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,16 +284,16 @@ class Encoder:
 
     def _find_categories(self, frame: Frame) -> list[int]:
         """Where in the flat matrix the known categories of the rows stand."""
-        width, found = self.width, list[int]()
+        width, places_set = self.width, list[int]()
         for name, places in self.texts.items():
             column = frame.texts.get(name)
             values = [None] * len(frame) if column is None else column
-            found += [
+            places_set += [
                 at * width + place
                 for at, value in enumerate(values)
                 if (place := places.get(value)) is not None
             ]
-        return found
+        return places_set
 
     @cached_property
     def _dates(self) -> dict[str, str]:

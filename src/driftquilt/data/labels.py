@@ -93,10 +93,10 @@ def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:
         classes, inverse = np.unique(labels, return_inverse=True)
         codes = inverse.astype(np.int32)
     else:
-        found = sorted(set(labels.tolist()))
-        position = {label: code for code, label in enumerate(found)}
+        distinct = sorted(set(labels.tolist()))
+        position = {label: code for code, label in enumerate(distinct)}
         given_as_objects = getattr(y, "dtype", None) == np.dtype(object)
-        classes = np.array(found, dtype=object if given_as_objects else None)
+        classes = np.array(distinct, dtype=object if given_as_objects else None)
         codes = np.fromiter((position[label] for label in labels.tolist()), dtype=np.int32)
     return classes, codes
 
@@ -108,11 +108,11 @@ def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], Codes]:
     """
     if segments is None:
         return [0], np.zeros(n_rows, dtype=np.int32)
-    found = distinct_arrow(segments)
-    if found is not None:
-        _refuse_length("segments", len(found[1]), n_rows)
-        _refuse_missing("segments", found[1] < 0)
-        return found
+    coded = distinct_arrow(segments)
+    if coded is not None:
+        _refuse_length("segments", len(coded[1]), n_rows)
+        _refuse_missing("segments", coded[1] < 0)
+        return coded
     ids = _read_vector("segments", segments, n_rows)
     kind = ids.dtype.kind
     if kind in "mM" and ids.dtype.name.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
@@ -205,10 +205,10 @@ def _refuse_length(what: str, length: int, n_rows: int) -> None:
 
 def _read_arrow_texts(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes] | None:
     """Classes and codes of an Arrow array of strings; None for anything else."""
-    found = distinct_arrow(y)
-    if found is None or not all(isinstance(name, str) for name in found[0]):
+    coded = distinct_arrow(y)
+    if coded is None or not all(isinstance(name, str) for name in coded[0]):
         return None
-    names, codes = found
+    names, codes = coded
     _refuse_length("y", len(codes), n_rows)
     _refuse_missing("y", codes < 0)
     classes, place = np.unique(np.array(names), return_inverse=True)
@@ -239,10 +239,10 @@ def _read_objects(labels: list[Any]) -> NDArray[Any]:
         return np.array(labels)
     if types & {complex, np.complex64, np.complex128}:
         raise InputError("Complex data not supported: y holds complex numbers; give class labels")
-    found = sorted(type_.__name__ for type_ in types)
+    type_names = sorted(type_.__name__ for type_ in types)
     raise InputError(
-        f"Unknown label type: y holds {' and '.join(found)}; make all labels ints, all booleans, "
-        "or all strings"
+        f"Unknown label type: y holds {' and '.join(type_names)}; make all labels ints, all "
+        "booleans, or all strings"
     )
 
 
@@ -338,13 +338,13 @@ def distinct_ints(
     for rows in reversed(_blocks(len(numbers))):
         block = numbers[rows][::-1].astype(np.intp) - lowest
         first[block] = np.arange(rows.stop - 1, rows.start - 1, -1)  # of equals, the last stays
-    found = np.flatnonzero(first >= 0)
+    present = np.flatnonzero(first >= 0)
     place = np.zeros(len(first), dtype=np.int32)
-    place[found] = np.arange(len(found))
+    place[present] = np.arange(len(present))
     places = np.empty(len(numbers), dtype=np.int32)
     for rows in _blocks(len(numbers)):
         places[rows] = place[numbers[rows].astype(np.intp) - lowest]
-    return numbers[first[found]], first[found], places
+    return numbers[first[present]], first[present], places
 
 
 def distinct_arrow(values: Any) -> tuple[list[Hashable], Codes] | None:
@@ -389,5 +389,5 @@ def _names_things(types: Any, kind: Any) -> bool:
 def _encode(values: Any, *, is_coded: bool) -> tuple[list[Any], NDArray[np.int32]]:
     """The values in order of first appearance, and the place of each row's; -1 is missing."""
     coded = (values.indices if is_coded else values).dictionary_encode()
-    found = values.dictionary.take(coded.dictionary) if is_coded else coded.dictionary
-    return found.to_pylist(), coded.indices.fill_null(-1).to_numpy()
+    words = values.dictionary.take(coded.dictionary) if is_coded else coded.dictionary
+    return words.to_pylist(), coded.indices.fill_null(-1).to_numpy()

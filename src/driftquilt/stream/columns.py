@@ -71,7 +71,7 @@ class Columns:
         return {name: "text" if text else "number" for name, text in self._is_text.items()}
 
     def expect(
-        self, rows: Sequence[Row], labels: Sequence[Label] = (), most: float = math.inf
+        self, rows: Sequence[Row], labels: Sequence[Label] = (), max_columns: float = math.inf
     ) -> None:
         """Refuse rows that do not go with those before, or with each other, or are too wide."""
         new: dict[str, bool] = {}
@@ -81,10 +81,10 @@ class Columns:
                     _expect_kind(self._is_text, new, name, value)
         if new:
             expect_no_date_among(self._is_text.keys(), new)
-            if len(self._is_text) + len(new) > most:
+            if len(self._is_text) + len(new) > max_columns:
                 raise InputError(
-                    f"the stream would have more than {most} columns, such as {next(iter(new))!r}; "
-                    "give fewer, or raise max_columns"
+                    f"the stream would have more than {max_columns} columns, such as "
+                    f"{next(iter(new))!r}; give fewer, or raise max_columns"
                 )
         label_type = self._label_type
         for label in labels:
@@ -115,17 +115,17 @@ class Columns:
         self, rows: Sequence[Row], labels: Sequence[Label], *, strangers: bool
     ) -> dict[int, str]:
         """Rows that could not follow the fitting ones before them, by number, and why."""
-        so_far, found = Columns.from_json(self.to_json()), dict[int, str]()
+        so_far, reasons = Columns.from_json(self.to_json()), dict[int, str]()
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
             try:
                 so_far.expect([row], [label])
                 if not strangers:
                     so_far.expect_related([row])
             except InputError as error:
-                found[number] = str(error)
+                reasons[number] = str(error)
             else:
                 so_far.remember(row, label)
-        return found
+        return reasons
 
     def remember(self, row: Row, label: Label) -> list[str]:
         """Take in what a row holds, which has been expected; the columns that are new with it."""
@@ -170,7 +170,7 @@ class Columns:
         columns._is_text = dict(data["is_text"])
         by_name = {kind.__name__: kind for kind in _KINDS}
         columns._label_type = None if data["label"] is None else by_name[data["label"]]
-        # Absent in early stores: then nothing is said to vanish until it is known what there was.
+        # Absent in early stores: then no column vanishes until it is known what there was.
         columns._current = set(data.get("current", ()))
         columns._before = set(data.get("before", ()))
         return columns
@@ -242,7 +242,7 @@ def _expect_unicode(what: str, text: str) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             raise InputError(
-                f"{what}, {text!r}, is no valid Unicode: {error}; decode it with errors='replace'"
+                f"{what}, {text!r}, is not valid Unicode: {error}; decode it with errors='replace'"
             ) from error
 
 

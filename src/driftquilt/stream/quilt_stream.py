@@ -577,7 +577,7 @@ a segment are gathered, 49 from now, and rows of two classes, but all so far are
 
     def _expect(self, rows: Sequence[Row], labels: Sequence[Label] = ()) -> None:
         columns = self._engine.columns
-        columns.expect(rows, labels, most=self._engine.setup.settings.max_columns)
+        columns.expect(rows, labels, self._engine.setup.settings.max_columns)
         if not self._takes_strangers:
             columns.expect_related(rows)
 

@@ -198,7 +198,7 @@ def _add_matrix(graph: Graph, width: int, far: float) -> tuple[str, list[int]]:
 
 
 def _add_net(graph: Graph, matrix: str, order: Sequence[int], net: MLPModel) -> str:
-    """Its probabilities; `order` tells which feature of the net each column of the matrix is."""
+    """Its probabilities; `order` has the net's feature for each column of the matrix."""
     first, bias, head, offset = net.layers()
     weights = [graph.constant(values) for values in (first[order], bias, head, offset)]
     hidden = graph.add("Relu", graph.add("Gemm", matrix, *weights[:2]))
