@@ -87,11 +87,11 @@ def test_after_a_commit_that_failed_nothing_is_acknowledged(tmp_path: Path) -> N
     store = DiskStore(tmp_path / "live", disk=disk)
     append(store, 3)
     disk.files.fail_at = disk.files.n_steps + 1
-    with pytest.raises(StoreError, match="a commit failed in the store"):
+    with pytest.raises(StoreError, match="commit failed"):
         append(store, 4)
-    with pytest.raises(StoreError, match="takes nothing since a commit failed; open it again"):
+    with pytest.raises(StoreError, match="commit failed"):
         append(store, 4)
-    with pytest.raises(StoreError, match="it then has the 3 rows that were durable"):
+    with pytest.raises(StoreError, match="3 rows"):
         store.flush()
     assert store.n_durable == 3
     store.close()
@@ -105,7 +105,7 @@ def test_a_seal_that_found_the_disk_full_can_be_tried_again(tmp_path: Path) -> N
     with DiskStore(tmp_path / "live", disk=disk) as store:
         append(store, 3)
         disk.files.fail_at, disk.files.failure = disk.files.n_steps + 3, errno.ENOSPC
-        with pytest.raises(StoreError, match=r"sealing a segment failed .* free some space"):
+        with pytest.raises(StoreError, match=r"sealing .*free some space"):
             seal(store)
         assert [path.name for path in (tmp_path / "live" / "segments").iterdir()] == []
         append(store, 2)

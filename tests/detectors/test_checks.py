@@ -59,9 +59,9 @@ def test_a_row_that_cannot_be_used_is_refused_with_the_reason() -> None:
         check_row([0.0, math.nan], None)
     with pytest.raises(InputError, match=r"number 0 of the row is 1e\+300"):
         check_row([1e300, 0.0], None)
-    with pytest.raises(InputError, match="the row has 2 numbers, those before had 3"):
+    with pytest.raises(InputError, match=r"2 numbers.* 3"):
         check_row([1.0, 2.0], 3)
-    with pytest.raises(InputError, match="give one row as a vector of numbers"):
+    with pytest.raises(InputError, match="vector of numbers"):
         check_row(["a", "b"], None)
     with pytest.raises(InputError, match="not a row of numbers"):
         check_row([1.0, [2.0, 3.0]], None)

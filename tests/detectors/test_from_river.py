@@ -73,7 +73,7 @@ def test_one_of_river_without_a_seed_gets_one_and_can_be_made_again() -> None:
 def test_only_rivers_own_names_make_one() -> None:
     with pytest.raises(InputError, match="river's detectors are adwin, ddm"):
         RiverDetector("hdddm")
-    with pytest.raises(InputError, match="int is not one of river's known detectors"):
+    with pytest.raises(InputError, match="int is not"):
         RiverDetector.wrap(3)
 
 

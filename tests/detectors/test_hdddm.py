@@ -121,5 +121,5 @@ def test_extreme_and_constant_rows_are_borne() -> None:
 
 @pytest.mark.parametrize("setting", [{"batch_rows": 3}, {"gamma": -1}, {"min_differences": 1}])
 def test_settings_are_checked(setting: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=f"{next(iter(setting))} of the detector 'hdddm' must be"):
+    with pytest.raises(InputError, match=f"{next(iter(setting))} of the detector 'hdddm'"):
         HDDDM(**setting)

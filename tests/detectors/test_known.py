@@ -44,5 +44,5 @@ def test_points_that_are_no_row_numbers_are_refused(points: Any) -> None:
 
 @pytest.mark.parametrize("n_rows", [0, -3, 2.5, "10", None, True])
 def test_a_number_of_rows_is_a_whole_number(n_rows: Any) -> None:
-    with pytest.raises(InputError, match="n_rows of the detector 'every_rows' must be"):
+    with pytest.raises(InputError, match="n_rows of the detector 'every_rows'"):
         EveryRows(n_rows)

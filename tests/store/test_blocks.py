@@ -64,7 +64,7 @@ def test_a_flipped_bit_is_found_before_it_is_read(*, gap: bool) -> None:
     first, second = layout.encode(some(3), 10)[0], layout.encode(some(2, gap=gap), 13)[0]
     data = bytearray(second.data)
     data[-1] ^= 1
-    with pytest.raises(ValueError, match="rows 13 to 14, of the open segment, do not have"):
+    with pytest.raises(ValueError, match="rows 13 to 14"):
         list(decode([first, second._replace(data=bytes(data))], {1: layout}, 10))
 
 
@@ -74,7 +74,7 @@ def test_a_missing_batch_is_found(*, gap: bool) -> None:
     second = layout.encode(some(2, gap=gap), 13)[0]
     with pytest.raises(ValueError, match="some open rows are missing"):
         list(decode([second], {1: layout}, 10))
-    with pytest.raises(ValueError, match="the schema 1 of open rows is missing"):
+    with pytest.raises(ValueError, match="schema 1 of open rows"):
         list(decode([second], {}, 13))
 
 

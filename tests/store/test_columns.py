@@ -75,7 +75,7 @@ def test_pairs_of_types_become_one(a: Any, b: Any, expected: Any) -> None:
     ],
 )
 def test_what_cannot_be_both_is_refused(a: Any, b: Any) -> None:
-    with pytest.raises(InputError, match=r"column 'x' holds .* now and held .* before; give it as"):
+    with pytest.raises(InputError, match=r"column 'x' holds"):
         both(a, b)
 
 
@@ -132,7 +132,7 @@ def test_categories_are_kept_as_their_values() -> None:
     store.append(pa.record_batch({"word": ["plain"]}))
     assert store.open_rows()["word"].to_pylist() == ["a", "b", "a", "c", "a", None, "plain"]
     inside = pa.array([["a"]], pa.list_(pa.dictionary(pa.int8(), pa.string())))
-    with pytest.raises(InputError, match="column 'words' has categories inside list"):
+    with pytest.raises(InputError, match="column 'words'"):
         plain(pa.record_batch({"words": inside}))
 
 

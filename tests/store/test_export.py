@@ -87,7 +87,7 @@ def test_damage_is_told_as_such(tmp_path: Path) -> None:
         store.append(pa.record_batch({"x": [1]}))
         store.seal()
         (tmp_path / "store" / "segments" / "000001.arrow").unlink()
-        with pytest.raises(StoreError, match="is missing, the file of segment 1"):
+        with pytest.raises(StoreError, match=r"missing.*segment 1"):
             export(store, tmp_path / "all.parquet")
 
 
@@ -99,6 +99,6 @@ def test_an_empty_store_is_an_empty_table(tmp_path: Path) -> None:
 def test_a_column_that_an_export_adds_is_refused(tmp_path: Path) -> None:
     store = MemoryStore()
     store.append(pa.record_batch({"segment": [1]}))
-    with pytest.raises(InputError, match="the rows have a column 'segment', which an export adds"):
+    with pytest.raises(InputError, match="column 'segment'"):
         export(store, tmp_path / "all.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -47,7 +47,7 @@ def test_a_store_error_is_an_error_of_ours_and_of_the_system() -> None:
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(StoreError, match=r"is not a store: it has 'thesis.tex' but no store"):
+    with pytest.raises(StoreError, match=r"'thesis.tex\'"):
         DiskStore(tmp_path)
     assert contents(tmp_path) == {"thesis.tex": b"years of work"}
 
@@ -55,7 +55,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("a")
-    with pytest.raises(StoreError, match="is a file; a store is a folder, so give another path"):
+    with pytest.raises(StoreError, match="is a file"):
         DiskStore(path)
     assert path.read_text() == "a"
 
@@ -66,7 +66,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
         other.execute("CREATE TABLE theirs (x)")
     other.close()
     before = contents(tmp_path)
-    with pytest.raises(StoreError, match="it is another program's database"):
+    with pytest.raises(StoreError, match="another program"):
         DiskStore(tmp_path)
     assert contents(tmp_path) == before
 
@@ -80,7 +80,7 @@ def test_the_database_of_another_program_that_runs_is_left_alone(tmp_path: Path)
         DiskStore(tmp_path)
     other.execute("INSERT INTO theirs VALUES (1)")
     shutil.copytree(tmp_path, tmp_path / "copy")  # as if it had crashed: its log is still there
-    with pytest.raises(StoreError, match="it is another program's database"):
+    with pytest.raises(StoreError, match="another program"):
         DiskStore(tmp_path / "copy")
     assert other.execute("SELECT x FROM theirs").fetchall() == [(1,)]
     other.close()
@@ -156,7 +156,7 @@ def test_a_second_process_is_told_who_holds_the_store(tmp_path: Path) -> None:
             timeout=PATIENCE,
         )
         assert f"the store {path} is open in process {os.getpid()}; one process" in run.stdout
-        with pytest.raises(StoreError, match=f"is open in process {os.getpid()};"):
+        with pytest.raises(StoreError, match=f"process {os.getpid()}"):
             DiskStore(path)
         assert store.append(pa.record_batch({"x": [2]})) == 2
     with DiskStore(path) as store:
@@ -192,7 +192,7 @@ def test_a_lost_manifest_does_not_take_the_segments_along(tmp_path: Path) -> Non
     for lose in ((path / "store.sqlite").write_bytes, lambda _: (path / "store.sqlite").unlink()):
         lose(b"")
         before = contents(path)
-        with pytest.raises(StoreError, match="is missing or empty, yet there are segments"):
+        with pytest.raises(StoreError, match="missing or empty"):
             DiskStore(path)
         assert contents(path) == before
 
@@ -207,7 +207,7 @@ def test_a_disk_that_was_full_at_opening_does_not_keep_the_store_locked(
     fill(tmp_path / "store")
     with monkeypatch.context() as patched:
         patched.setattr(os, step, full)
-        with pytest.raises(StoreError, match="free some space, then open it again"):
+        with pytest.raises(StoreError, match="free some space"):
             DiskStore(tmp_path / "store")
     with DiskStore(tmp_path / "store") as store:
         assert store.n_appended == 803

@@ -116,7 +116,7 @@ def test_a_commit_that_fails_behind_the_scenes_is_raised_by_the_next_call(tmp_pa
     assert files.fail_at is not None
     wait_for(lambda: files.n_steps >= (files.fail_at or 0))
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"takes nothing since a commit failed.* the 2 rows"):
+        with pytest.raises(StoreError, match=r"commit failed.* 2 rows"):
             store.append(rows(5, 1))
     assert store.n_durable == 2
     store.close()
@@ -129,7 +129,7 @@ def test_closing_raises_a_failure_that_nobody_was_told_of(tmp_path: Path) -> Non
         store.close()
     store.close()
     again, _ = failing(tmp_path / "again", delay=math.inf)
-    with pytest.raises(StoreError, match="a commit failed in the store"):
+    with pytest.raises(StoreError, match="commit failed"):
         again.close()
     DiskStore(tmp_path / "other").close()
 
@@ -145,7 +145,7 @@ def test_what_an_interrupt_left_half_taken_is_not_committed_later(tmp_path: Path
     group.layouts = Interrupted(group.layouts)  # Ctrl-C before the new columns are noted
     with pytest.raises(KeyboardInterrupt):
         store.append(pa.record_batch({"word": ["new"]}))
-    with pytest.raises(StoreError, match=r"KeyboardInterrupt\(\); open it again\)"):
+    with pytest.raises(StoreError, match="KeyboardInterrupt"):
         store.flush()
     time.sleep(0.5)
     store.close()

@@ -102,7 +102,7 @@ def test_a_segment_cannot_have_another_name(store: Store, name: Any) -> None:
 
 
 def test_nothing_cannot_be_sealed(store: Store) -> None:
-    with pytest.raises(InputError, match="there are no open rows to seal; append some first"):
+    with pytest.raises(InputError, match="no open rows"):
         store.seal("empty")
     store.append(pa.record_batch({"x": pa.array([], pa.float64())}))
     with pytest.raises(InputError, match="no open rows"):
@@ -127,7 +127,7 @@ def test_a_dropped_segment_is_gone_and_the_others_stay(store: Store) -> None:
         store.seal(number)
     store.drop(2)
     assert [segment.name for segment in store.segments] == [1, 3]
-    with pytest.raises(InputError, match=r"there is no segment 2 in the store; there are \[1, 3\]"):
+    with pytest.raises(InputError, match=r"segment 2 .*\[1, 3\]"):
         store.read(2)
     assert store.read(3)["x"].to_pylist() == [3]
 
@@ -149,7 +149,7 @@ def test_what_is_not_there_is_an_error_that_changes_nothing(
     store.append(batch(1))
     store.seal()
     before = snapshot(store)
-    with pytest.raises(InputError, match=r"there is no (segment|model) (9|\[9\]) in the store"):
+    with pytest.raises(InputError, match=r"(segment|model) (9|\[9\])"):
         call(store)
     assert snapshot(store) == before
 
@@ -202,7 +202,7 @@ def test_models_come_back_as_they_were(store: Store) -> None:
         (1, 7, {"accuracy": 0.9}),
         (2, 0, {}),
     ]
-    with pytest.raises(InputError, match="the record of the model cannot be kept as JSON"):
+    with pytest.raises(InputError, match="record of the model"):
         store.put_model(b"", {"net": object()})
 
 
@@ -254,11 +254,11 @@ def test_a_slice_is_only_its_rows(store: Store) -> None:
 
 
 def test_only_record_batches_are_taken(store: Store) -> None:
-    with pytest.raises(InputError, match=r"takes a pyarrow\.RecordBatch, not dict"):
+    with pytest.raises(InputError, match=r"RecordBatch, not dict"):
         store.append({"x": [1]})
     with pytest.raises(InputError, match="the batch has no columns"):
         store.append(pa.record_batch([], names=[]))
-    with pytest.raises(InputError, match=r"has the columns \['x'\] more than once"):
+    with pytest.raises(InputError, match=r"columns \['x'\]"):
         store.append(pa.record_batch([pa.array([1]), pa.array([2])], names=["x", "x"]))
     assert store.n_appended == 0
 

@@ -83,5 +83,5 @@ def test_a_class_no_row_has_gets_a_column_when_it_is_announced() -> None:
 
 
 def test_fewer_classes_than_the_rows_have_are_refused() -> None:
-    with pytest.raises(InputError, match="n_classes is 1, but a row has class code 1"):
+    with pytest.raises(InputError, match="n_classes is 1"):
         FullData(LEARNER, n_classes=1).adapt(HISTORY, CURRENT)

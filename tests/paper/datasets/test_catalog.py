@@ -106,7 +106,7 @@ def test_two_loads_share_no_memory(name: str) -> None:
 
 @every_name
 def test_a_number_of_segments_below_one_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="n_segments must be a whole number of at least 1"):
+    with pytest.raises(InputError, match="n_segments"):
         load(name, n_segments=0)
 
 
@@ -139,13 +139,13 @@ def test_a_real_stream_has_no_more_segments_than_were_measured() -> None:
     [("SEA", "'sea'"), ("usenet", "'usenet"), ("RandomRBF", "'random_rbf'"), ("elec2", "")],
 )
 def test_an_unknown_name_is_refused_with_the_nearest_ones(wrong: str, right: str) -> None:
-    with pytest.raises(InputError, match=f"there is no data set '{wrong}'.*{right}") as raised:
+    with pytest.raises(InputError, match=f"'{wrong}'.*{right}") as raised:
         load(wrong)
     assert all(name in str(raised.value) for name in names())
 
 
 def test_a_name_that_is_no_text_is_refused() -> None:
-    with pytest.raises(InputError, match="there is no data set 3"):
+    with pytest.raises(InputError, match="data set 3"):
         describe(3)  # type: ignore[arg-type]
 
 

@@ -25,7 +25,7 @@ def test_a_body_of_unknown_length_comes_whole(server: Server) -> None:
     "url", ["file:///etc/hostname", "ftp://127.0.0.1/a", "data:,a", "/etc/hostname", ""]
 )
 def test_only_http_and_https_are_followed(url: str) -> None:
-    with pytest.raises(FetchError, match="is neither http nor https"):
+    with pytest.raises(FetchError, match="http"):
         fetch(url)
 
 
@@ -57,7 +57,7 @@ def test_a_status_that_is_no_success_is_told(server: Server, status: int) -> Non
 
 def test_a_size_past_the_limit_is_refused_before_it_is_read(server: Server) -> None:
     server.serve("/a", b"x" * 11)
-    with pytest.raises(FetchError, match="has 11 bytes, more than the 10 allowed"):
+    with pytest.raises(FetchError, match=r"11 bytes.* 10 "):
         fetch(f"{server.url}/a", max_bytes=10)
 
 

@@ -71,7 +71,7 @@ def test_original_order_undoes_the_shuffle_inside_segments(make: Callable[..., S
 def test_numbers_of_segments_and_rows_are_checked(
     make: Callable[..., Stream], n_segments: int, n_rows: int
 ) -> None:
-    with pytest.raises(InputError, match="must be a whole number of at least 1, but got"):
+    with pytest.raises(InputError, match="at least 1"):
         make(n_segments, n_rows)
 
 

@@ -159,7 +159,7 @@ def test_a_parquet_file_needs_no_suffix(path: Path) -> None:
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no file .*nowhere.csv"):
+    with pytest.raises(InputError, match=r"nowhere\.csv"):
         read_stream(tmp_path / "nowhere.csv")
     with pytest.raises(InputError, match="is a folder"):
         read_stream(tmp_path)
@@ -167,12 +167,12 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, float("nan"), "0.1"])
 def test_a_share_outside_of_zero_to_one_is_refused(path: Path, share: Any) -> None:
-    with pytest.raises(InputError, match="current_share must be between 0 and 1"):
+    with pytest.raises(InputError, match="current_share"):
         read_stream(path, current_share=share)
 
 
 def test_one_column_cannot_be_both_label_and_segment(path: Path) -> None:
-    with pytest.raises(InputError, match="both 'label'; name two columns"):
+    with pytest.raises(InputError, match="'label'"):
         read_stream(path, segment="label")
 
 
