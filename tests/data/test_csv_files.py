@@ -194,3 +194,15 @@ def test_columns_of_the_same_name_are_refused() -> None:
 def test_a_column_without_a_name_is_called_after_its_position() -> None:
     names = csv_files.name_columns("a.csv", ["x", "", "y", ""])
     assert names == ["x", "column_2", "y", "column_4"]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_type_is_widened_whatever_the_number_of_threads(n_threads: int) -> None:
+    before = pa.cpu_count()
+    pa.set_cpu_count(n_threads)
+    try:
+        table, _ = read("a,b\n" + "1,0\n" * 200 + "1.5,0\n")
+    finally:
+        pa.set_cpu_count(before)
+    assert table.schema.field("a").type == pa.float64()

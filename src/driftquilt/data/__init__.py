@@ -3,7 +3,7 @@
 Read the modules in this order: `calendar` (dates), `columns` (one column), `matching` (which
 columns belong together), `frame` (rows in memory), `arrow` (rows in mapped files), `encoder` and
 its `kernels`, `labels` (labels, segment ids, weights), `rows` (all of that for one fit). Files come
-before all that: `paths`, `source` (bytes), `csv_files` with its `hints` and `json_lines`,
+before all that: `paths`, `source` (bytes), `csv_files`, `json_lines`,
 `column_types`, `files` (one mapped table of them all) and `mapped_memory`.
 """
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from threading import Lock
 from typing import Any
 
@@ -66,7 +67,6 @@ class Bayes:
 def _import_optuna() -> Any:
     """Import it at first use: only this search needs it, and it takes a quarter of a second."""
     try:
-        import optuna  # noqa: PLC0415
+        return import_module("optuna")
     except ImportError as error:
         raise MissingExtraError("optuna", extra="paper") from error
-    return optuna

@@ -47,11 +47,13 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from river.forest import ARFClassifier
+from river.tree import HoeffdingAdaptiveTreeClassifier
+from river.tree.splitter import GaussianSplitter
 
 from driftquilt.core.segment import History, Segment, count_classes, join
 
@@ -85,6 +87,20 @@ class OnlineModel:
         return np.asarray(np.divide(share, total, out=even, where=~silent), dtype=np.float32)
 
 
+class PointSplitter(GaussianSplitter):
+    """River's Gaussian observer, with a point mass where a class has shown one value only."""
+
+    def cond_log_proba(self, att_val: float, target_val: int) -> float:
+        """Return the log-density of a value, given the class."""
+        seen = self._att_dist_per_class.get(target_val)
+        if seen is None:
+            return -math.inf
+        density: float = seen.log_pdf(att_val)
+        if density > -math.inf:
+            return density
+        return 0.0 if att_val == seen.mu else _IMPOSSIBLE
+
+
 @dataclass(frozen=True)
 class HAT:
     """Hoeffding adaptive tree; goes on with `previous`, which has learnt the first rows."""
@@ -93,10 +109,8 @@ class HAT:
     previous: OnlineModel | None = None
 
     def adapt(self, history: History, current: Segment) -> OnlineModel:
-        from river.tree import HoeffdingAdaptiveTreeClassifier  # noqa: PLC0415
-
         tree: Any = HoeffdingAdaptiveTreeClassifier(
-            grace_period=len(current), splitter=_point_splitter(), seed=self.seed
+            grace_period=len(current), splitter=PointSplitter(), seed=self.seed
         )
         return _learn(tree, self.previous, history, current)
 
@@ -110,12 +124,10 @@ class ARF:
     previous: OnlineModel | None = None
 
     def adapt(self, history: History, current: Segment) -> OnlineModel:
-        from river.forest import ARFClassifier  # noqa: PLC0415
-
         forest: Any = ARFClassifier(
             n_models=self.n_trees,
             grace_period=len(current),
-            splitter=_point_splitter(),
+            splitter=PointSplitter(),
             disable_weighted_vote=True,
             seed=self.seed,
         )
@@ -136,30 +148,3 @@ def _learn(
 def _rows(X: NDArray[Any]) -> Iterator[dict[int, float]]:
     columns = range(X.shape[1])
     return (dict(zip(columns, row, strict=True)) for row in X.astype(np.float64).tolist())
-
-
-def _point_splitter(state: dict[str, Any] | None = None) -> Any:
-    splitter = _point_splitter_class()()
-    vars(splitter).update(state or {})
-    return splitter
-
-
-@cache
-def _point_splitter_class() -> type:
-    """The Gaussian observer of river, with a point mass where a class has shown one value only."""
-    from river.tree.splitter import GaussianSplitter  # noqa: PLC0415
-
-    class PointSplitter(GaussianSplitter):
-        def cond_log_proba(self, att_val: float, target_val: int) -> float:
-            seen = self._att_dist_per_class.get(target_val)
-            if seen is None:
-                return -math.inf
-            density: float = seen.log_pdf(att_val)
-            if density > -math.inf:
-                return density
-            return 0.0 if att_val == seen.mu else _IMPOSSIBLE
-
-        def __reduce__(self) -> tuple[Any, ...]:  # a local class cannot be pickled by its name
-            return _point_splitter, (vars(self),)
-
-    return PointSplitter

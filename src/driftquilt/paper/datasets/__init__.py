@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from driftquilt.paper.datasets.catalog import Description, describe, load, names
@@ -17,6 +18,4 @@ def __getattr__(name: str) -> Any:
     """Import `read_stream` at first use: it needs scikit-learn, which takes a second to import."""
     if name != "read_stream":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from driftquilt.paper.datasets.user_file import read_stream  # noqa: PLC0415
-
-    return read_stream
+    return import_module("driftquilt.paper.datasets.user_file").read_stream
