@@ -48,7 +48,6 @@ def test_what_lies_among_the_streams_and_is_none_keeps_nobody_from_the_others(
     (streams / ".gitkeep").write_text("")
     (streams / ".snapshot").mkdir()
     (streams / ".left.0badcafe").mkdir()
-    (streams / "sound" / "waiting" / "notes.rows").write_text("none of ours")
     with in_process(tmp_path) as service:
         assert service.get("/v1/streams").json()["damaged"] == ["foreign"]
         labels = [{"id": row_id, "label": "yes"} for row_id in waiting]

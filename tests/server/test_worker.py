@@ -93,7 +93,7 @@ async def learn(worker: StreamWorker, *numbers: int, key: str | None = None) -> 
 
 async def keep(worker: StreamWorker, *numbers: int) -> list[str]:
     sent = json.dumps({"rows": rows(*numbers)}).encode()
-    return await worker.keeper.keep(sent, JSON, len(read_predict(sent, JSON, 10_000).frame))
+    return await worker.keep(sent, JSON, len(read_predict(sent, JSON, 10_000).frame))
 
 
 async def tell(
@@ -314,8 +314,8 @@ async def test_a_row_without_a_value_waits_and_is_refused_with_its_label(tmp_pat
         worker = await make(opened)
         body = json.dumps({"rows": [{"number": None}, {"number": 1, "b": 1}]}).encode()
         read = read_predict(body, JSON, 10)
-        nothing, something = await worker.keeper.keep(*pack_rows(read.frame, body, JSON), 2)
-        (empty,) = await worker.keeper.keep(
+        nothing, something = await worker.keep(*pack_rows(read.frame, body, JSON), 2)
+        (empty,) = await worker.keep(
             *pack_rows(read_predict(b'{"rows": [{"number": null}]}', JSON, 1).frame, b"", JSON), 1
         )
         await learn(worker, *range(5))
@@ -335,7 +335,7 @@ async def test_rows_that_do_not_go_with_the_stream_leave_the_others_their_labels
         ids = []
         for row in ({"a": 1.0}, {"b": 1.0}, {"a": 2.0}, {"a": "text"}):
             body = json.dumps({"rows": [row]}).encode()
-            ids += await worker.keeper.keep(body, JSON, 1)
+            ids += await worker.keep(body, JSON, 1)
         told = await tell(worker, dict.fromkeys(ids, "yes"), key="k")
         refusals = [{"id": ids[1], "reason": "unfit"}, {"id": ids[3], "reason": "unfit"}]
         assert (told["learned"], told["refused"]) == (2, refusals)
@@ -349,7 +349,7 @@ async def test_ids_do_not_make_a_stream_wider_than_it_may_be(tmp_path: Path) -> 
         worker, ids = await make(opened), []
         for first in range(0, 6_000, 1_500):
             row = {"a": 1.0} | {f"c{n}": 1.0 for n in range(first, first + 1_500)}
-            ids += await worker.keeper.keep(json.dumps({"rows": [row]}).encode(), JSON, 1)
+            ids += await worker.keep(json.dumps({"rows": [row]}).encode(), JSON, 1)
         told = await tell(worker, dict.fromkeys(ids, "yes"))
         assert (told["learned"], [one["id"] for one in told["refused"]]) == (2, ids[2:])
         assert len(worker.stream.columns) == 3_001
@@ -536,14 +536,14 @@ async def test_rows_of_a_long_request_wait_until_each_is_learned(tmp_path: Path)
     async with registry(tmp_path, max_waiting=2400) as opened:
         worker = await make(opened)
         await learn(worker, *range(5))
-        ids = await keep(worker, *range(100, 400))  # fill a file
+        ids = await keep(worker, *range(100, 400))
         told = dict(zip(ids, labels(*range(100, 400)), strict=True))
 
         def fail_after_some() -> None:
             worker.stream.flush()
             worker.ingestion.settle()
-            worker.ingestion.waiting.add(json.dumps({"rows": rows(9)}).encode(), JSON, 1)
-            worker.ingestion.waiting.write()  # begins another file, and removes those that are done
+            worker.ingestion.pending.add(json.dumps({"rows": rows(9)}).encode(), JSON, 1, 0.0)
+            worker.ingestion.pending.write()
             raise OSError("the disk is on fire")
 
         worker.ingestion._on_progress = fail_after_some
@@ -562,14 +562,15 @@ async def test_labels_in_any_order_read_each_request_once(tmp_path: Path) -> Non
         worker = await make(opened)
         await learn(worker, *range(5))
         ids = [i for at in (100, 200, 300) for i in await keep(worker, *range(at, at + 100))]
-        read, n_read = worker.ingestion.waiting.read, Counter[int]()
+        read, n_read = worker.ingestion.pending.read, Counter[int]()
 
-        def counted(spot: Any) -> Any:
-            n_read[spot.offset] += 1
-            return read(spot)
+        def counted(number: int) -> Any:
+            request = read(number)
+            assert request is not None
+            n_read[request.number] += 1
+            return request
 
-        worker.ingestion.waiting.read = counted  # type: ignore[method-assign]
-        worker.ingestion._frame_bytes = 1 << 30  # nothing is kept but the last
+        worker.ingestion.pending.read = counted  # type: ignore[method-assign]
         told = dict(zip(ids, labels(*range(100, 400)), strict=True))
         mixed = {row_id: told[row_id] for at in range(7) for row_id in ids[at::7]}
         assert (await tell(worker, mixed))["learned"] == 300

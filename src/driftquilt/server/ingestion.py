@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from driftquilt.data.frame import Frame, Row
@@ -26,16 +25,15 @@ from driftquilt.server.metrics import LabelDelays
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import Learned, Refusal
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.waiting import WaitingRows
-from driftquilt.server.waiting_file import Spot, WaitingFile
-from driftquilt.store.base import State
+from driftquilt.store import PendingChange, PendingRequest, PendingRows, State
+from driftquilt.store.pending import page_place
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL_WORDS
 
 __all__ = ["Ingestion"]
 
 _AT_ONCE = 100  # rows learned between two looks at the stream
-_FRAME_BYTES = 1 << 24  # of requests whose rows are kept decoded
+_MAX_FRAMES = 64  # requests of which some rows still wait and that are kept decoded
 
 
 class _Pending(NamedTuple):
@@ -44,8 +42,8 @@ class _Pending(NamedTuple):
     id: str
     row: Row
     label: Label
-    place: tuple[WaitingFile, int]
-    came: float
+    number: int
+    request: PendingRequest
 
 
 @dataclass
@@ -70,41 +68,42 @@ class _Lookup:
         self.rows = [row for number, row in enumerate(self.rows) if number not in unfit]
 
 
-def _by_request(located: tuple[Spot, Any]) -> tuple[int, int]:
-    return located[0].number, located[0].offset
-
-
 class Ingestion:
     """The learning side of a stream; `on_progress` is called now and then in a long request."""
 
     def __init__(
         self,
         stream: QuiltStream,
-        folder: Path,
         state: Mapping[str, Any],
         settings: ServeSettings,
         on_progress: Callable[[], None],
     ) -> None:
-        self._on_progress, self.delays, self.n_labels = on_progress, LabelDelays(), 0
+        self._settings, self._on_progress = settings, on_progress
+        self.delays, self.n_labels, self._n_forgotten = LabelDelays(), 0, 0
         self._schema: dict[str, Any] | None = state["service"]["schema"]
-        # By the clock, so that a stream of the same name as one that is gone has other ids.
-        first = time.time_ns() // 1_000_000
-        born = int(datetime.fromisoformat(state["service"]["created"]).timestamp()) * 1000
-        self.waiting = WaitingRows(
-            folder, settings.max_waiting, state, first, born, settings.max_waiting_bytes
-        )
-        self._frames: OrderedDict[tuple[int, int], tuple[Frame, int]] = OrderedDict()
-        self._frame_bytes = 0
-        self._unsettled: list[float] = []  # delays of labels that the store may not have yet
-        self.go_on(stream, state)
+        self._born = int(datetime.fromisoformat(state["service"]["created"]).timestamp()) * 1000
+        self._begin(stream, state)
 
-    def go_on(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
-        """With the stream as its store has it; what was noted, but is not there, never was."""
+    def reopen(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
+        """Go on with the stream as its store has it; what is not there never was."""
+        self._n_forgotten = self.n_forgotten
+        self._begin(stream, state)
+
+    def _begin(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
         self.stream, self.keys = stream, IdempotencyKeys(state)
         self.accuracy = AccuracyHistory(state.get("curve"))
-        self.waiting.restore(state)
-        self._unsettled = []
         self.accuracy.add(stream.n_rows, stream.n_right)
+        # By the clock, so that a stream of the same name as one that is gone has other ids.
+        first, born = page_place(time.time_ns() // 1_000_000, 0), page_place(self._born, 0)
+        limits = self._settings.max_waiting, self._settings.max_waiting_bytes
+        self.pending = PendingRows(stream.store, *limits, max(first, born), born)
+        self._frames: OrderedDict[int, Frame] = OrderedDict()  # by number of the request
+        self._unsettled: list[float] = []  # delays of labels that may not be durable yet
+
+    @property
+    def n_forgotten(self) -> int:
+        """Pending rows that were dropped because too many waited."""
+        return self._n_forgotten + self.pending.n_forgotten
 
     def learn_rows(self, given: LabelledRows, key: str | None, digest: str) -> tuple[Learned, bool]:
         """Learn rows with their labels; return the answer, and whether it is an earlier one."""
@@ -144,39 +143,67 @@ class Ingestion:
 
         def note(at: int) -> State:
             last = answer if at + 1 == n_rows else None
-            once = self._once_note(key, digest, n_done + at + 1, last)
-            return self.waiting.mark(*lookup.rows[at].place) | once
+            return self._once_note(key, digest, n_done + at + 1, last)
 
         if not lookup.rows:
             self.stream.note(self._once_note(key, digest, n_done, answer))
-        self._learn(*lookup.plain, note)
-        self._unsettled += [time.time() - pending.came for pending in lookup.rows]
+        self._learn(*lookup.plain, note, lambda at: self._label(lookup.rows[at]))
+        self._unsettled += [time.time() - pending.request.came for pending in lookup.rows]
         return Learned(**answer, refused=lookup.refused), False
 
     def settle(self) -> None:
-        """The store has everything that was learned so far."""
-        self.waiting.settle()
+        """Count labels whose rows are durable now."""
         delays, self._unsettled = self._unsettled, []
         self.delays.add(delays)
         self.n_labels += len(delays)
 
     def _find_all(self, given: IdLabels) -> _Lookup:
         lookup = _Lookup()
-        places = {row_id: self.waiting.find(row_id) for row_id, _ in given.pairs}
-        waiting = self._read_all([place for place in places.values() if not isinstance(place, str)])
+        numbers = {row_id: self.pending.find(row_id) for row_id, _ in given.pairs}
+        rows = self._read_rows(n for n in numbers.values() if isinstance(n, int))
         seen: set[str] = set()
         for row_id, label in given.pairs:
-            place = places[row_id]
-            if place == "labelled" or row_id in seen:
+            number = numbers[row_id]
+            if number == "labelled" or row_id in seen:
                 lookup.n_repeated += 1
-                continue
-            kept = None if isinstance(place, str) else waiting[place]
-            if isinstance(place, str) or kept is None:
-                lookup.refuse(row_id, place if isinstance(place, str) else "forgotten")
-                continue
-            seen.add(row_id)
-            lookup.rows.append(_Pending(row_id, kept[0], label, place, kept[1]))
+            elif isinstance(number, str):
+                lookup.refuse(row_id, number)
+            elif number not in rows:
+                lookup.refuse(row_id, "forgotten")
+            else:
+                seen.add(row_id)
+                request, row = rows[number]
+                lookup.rows.append(_Pending(row_id, row, label, number, request))
         return lookup
+
+    def _read_rows(self, numbers: Iterable[int]) -> dict[int, tuple[PendingRequest, Row]]:
+        """Return pending rows with their requests; a request of several rows is read once."""
+        rows = {}
+        request = None
+        for number in sorted(numbers):
+            if request is None or number >= request.number + request.n_rows:
+                request = self.pending.read(number)
+            if request is not None:
+                rows[number] = request, self._frame(request).row(number - request.number)
+        return rows
+
+    def _frame(self, request: PendingRequest) -> Frame:
+        """Decode a request; those of several rows are kept until all of them have their label."""
+        frame = self._frames.get(request.number)
+        if frame is None:
+            frame = read_packed(request.content, request.kind, request.n_rows, self._schema)
+            if request.n_rows > 1:
+                self._frames[request.number] = frame
+                if len(self._frames) > _MAX_FRAMES:
+                    self._frames.popitem(last=False)
+        return frame
+
+    def _label(self, pending: _Pending) -> PendingChange:
+        """Note that a pending row gets its label; return what is stored with the row."""
+        change = self.pending.label(pending.number, pending.request)
+        for number in change.released:
+            self._frames.pop(number, None)
+        return change
 
     def _unfit(self, rows: Sequence[Row], labels: Sequence[Label]) -> set[int]:
         """Rows that the stream cannot learn, by number: it has changed since they came."""
@@ -230,15 +257,20 @@ class Ingestion:
         return answer, False
 
     def _learn(
-        self, rows: Sequence[Row], labels: Sequence[Label], note: Callable[[int], State]
+        self,
+        rows: Sequence[Row],
+        labels: Sequence[Label],
+        note: Callable[[int], State],
+        label: Callable[[int], PendingChange] | None = None,
     ) -> None:
-        """Learn rows; `note` makes what is stored with each, just before it is learned."""
+        """Learn rows; `note` and `label` make what is stored with each, just before it is."""
         done = 0
         while done < len(rows):
             n_more = min(_AT_ONCE, self.accuracy.n_to_end(self.stream.n_rows), len(rows) - done)
             some = slice(done, done + n_more)
             notes = [note(at) for at in range(done, done + n_more)]
-            self.stream.learn_many(rows[some], labels[some], notes=notes)
+            changes = None if label is None else [label(at) for at in range(done, done + n_more)]
+            self.stream.learn_many(rows[some], labels[some], notes=notes, pending=changes)
             self.count()
             done += n_more
             if done < len(rows):
@@ -248,29 +280,6 @@ class Ingestion:
         """Count the rows that were learned, before a bucket of the curve ends unnoticed."""
         if self.accuracy.add(self.stream.n_rows, self.stream.n_right):
             self.stream.note({"curve": self.accuracy.state()})
-
-    def _read_all(
-        self, places: Sequence[tuple[WaitingFile, int]]
-    ) -> dict[tuple[WaitingFile, int], tuple[Row, float] | None]:
-        """Rows that wait, and when they came; each request that brought some is read once."""
-        spots = [(self.waiting.locate(*place), place) for place in places]
-        return {place: self._waiting_row(spot) for spot, place in sorted(spots, key=_by_request)}
-
-    def _waiting_row(self, spot: Spot) -> tuple[Row, float] | None:
-        key = (spot.number, spot.offset)
-        frame, _ = self._frames.get(key, (None, 0))
-        if frame is None:
-            body = self.waiting.read(spot)
-            if body is None:
-                return None
-            frame = read_packed(body.content, body.kind, body.n_rows, self._schema)
-            self._frames[key] = (frame, len(body.content))
-            self._frame_bytes += len(body.content)
-            while self._frame_bytes > _FRAME_BYTES and len(self._frames) > 1:
-                _, (_, n_bytes) = self._frames.popitem(last=False)
-                self._frame_bytes -= n_bytes
-        self._frames.move_to_end(key)
-        return frame.row(spot.at), spot.came
 
     def _expect_labels(self, labels: Sequence[Label]) -> None:
         """Refuse labels of another kind than those so far, or that were not declared."""

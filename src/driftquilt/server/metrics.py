@@ -147,7 +147,7 @@ class _Streams(Collector):
         yield _family(
             CounterMetricFamily, "forgotten_rows",
             "Predicted rows that were dropped before their label came.",
-            {w.name: w.ingestion.waiting.n_forgotten + forgotten.get(w.name, 0) for w in workers},
+            {w.name: w.ingestion.n_forgotten + forgotten.get(w.name, 0) for w in workers},
         )  # fmt: skip
         yield _family(
             GaugeMetricFamily, "segments_used", "Segments in the last training.",

@@ -92,7 +92,7 @@ async def live(
             payload = event(happened)
             yield _message(payload["event"], payload, after)
         trouble = worker.feed().trouble if worker.feed else None
-        now = (view, worker.failure, worker.ingestion.waiting.n_rows, trouble)
+        now = (view, worker.failure, worker.ingestion.pending.n_rows, trouble)
         if now != seen:
             yield _message("status", worker.status())
             seen, sent = now, time.monotonic()
@@ -146,7 +146,7 @@ def segments(worker: StreamWorker) -> schemas.Segments:
         )
         for segment in stream.store.segments
     ]
-    n_rows, n_current = stream.n_rows, stream.status().n_current
+    n_rows, n_current = worker.view.status.n_rows, worker.view.status.n_current
     return schemas.Segments(past, schemas.CurrentSegment(n_rows - n_current, n_current))
 
 

@@ -1,7 +1,6 @@
 """All streams of a service, each in a folder of its own under the store.
 
-    <store>/streams/<name>/store     rows, segments, models: a `DiskStore`
-    <store>/streams/<name>/waiting   predicted rows that wait for their labels
+    <store>/streams/<name>/store     rows, segments, models, pending rows: a `DiskStore`
 
 A stream is made under a name that begins with a dot, and renamed when it is whole; one that is
 deleted is renamed back before it is removed. What a crash leaves under such a name is removed at

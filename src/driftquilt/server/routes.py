@@ -192,10 +192,12 @@ class Routes:
         ids = None
         if rows.keep:
             packed = pack_rows(rows.frame, body, media_type)
-            ids = await worker.keeper.keep(*packed, len(rows.frame))
+            ids = await worker.keep(*packed, len(rows.frame))
 
         def encode() -> Response:
-            answer = payloads.predictions(ids, view.answers.classes, probabilities, view.model)
+            answer = payloads.predictions(
+                ids, view.answers.classes, probabilities, view.status.model
+            )
             return _arrow_response(answer) if as_arrow else json_response(answer)
 
         return await self._on_thread(encode, probabilities.size > _MANY)

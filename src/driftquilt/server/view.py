@@ -14,6 +14,7 @@ from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL, expect_no_date_among
 from driftquilt.stream.events import Event
 from driftquilt.stream.learning import Snapshot
+from driftquilt.stream.status import StreamStatus
 
 __all__ = ["About", "View", "look"]
 
@@ -37,14 +38,9 @@ class View:
     answers: Snapshot
     numbers: frozenset[str]  # names of columns
     texts: frozenset[str]
-    status: dict[str, Any]
+    status: StreamStatus
+    recent_accuracy: float | None
     events: tuple[Event, ...] = field(repr=False)
-
-    @property
-    def model(self) -> int | None:
-        """The version of the model in use."""
-        version: int | None = self.status["model"]
-        return version
 
     def events_after(self, number: int) -> tuple[Event, ...]:
         """Return events with a higher number."""
@@ -88,21 +84,20 @@ class View:
             raise Problem("rows-invalid", "the rows share no column with those learned so far")
 
 
-def look(stream: QuiltStream, previous: View | None, **extra: Any) -> View:
-    """The stream as it is now; on the thread that learns."""
+def look(stream: QuiltStream, previous: View | None, recent_accuracy: float | None) -> View:
+    """Return the stream as it is now; on the thread that learns."""
+    status = stream.status()
     columns = stream.columns
     if previous is not None and len(columns) == len(previous.numbers) + len(previous.texts):
         numbers, texts = previous.numbers, previous.texts  # a column never changes its kind
     else:
         numbers = frozenset(name for name, kind in columns.items() if kind == "number")
         texts = frozenset(columns.keys() - numbers)
-    events = tuple(event for event in stream.events if event.number)  # which pages go by
-    shown = stream.status().to_json()
-    for name in ("n_right", "n_durable", "failure"):
-        del shown[name]
-    # How many rows may wait is a setting of the service's.
-    shown["settings"] = {n: v for n, v in shown["settings"].items() if n != "max_waiting"}
-    return View(stream.snapshot(), numbers, texts, {**shown, **extra}, events)
+    if previous is not None and status.last_event == previous.status.last_event:
+        events = previous.events
+    else:
+        events = tuple(event for event in stream.events if event.number)  # which pages go by
+    return View(stream.snapshot(), numbers, texts, status, recent_accuracy, events)
 
 
 def _short(name: str) -> str:

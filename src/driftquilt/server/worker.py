@@ -3,7 +3,7 @@
 Three things go on beside each other:
 
 - Predictions are made on the event loop from a `View`, which never changes; the rows are written
-  down before the answer goes out (`keeping`).
+  down before the answer goes out.
 - Rows and labels are learned on a thread, one request after the other, and become durable
   together at the end of a turn; then they are acknowledged, and a new `View` is made.
 - Trainings run in a process of their own.
@@ -17,24 +17,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.errors import DriftquiltError, InputError, StoreError
 from driftquilt.quilt.explanation import Selection
 from driftquilt.server.bodies import IdLabels, LabelledRows
 from driftquilt.server.ingestion import Ingestion
-from driftquilt.server.keeping import Keeper, failed, settle
 from driftquilt.server.learning_queue import LearningQueue, Task
 from driftquilt.server.logs import request_id
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import Feed, Learned, Stream
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.view import About, View, look
+from driftquilt.server.waiting_files import move_waiting_files
+from driftquilt.store import PendingRows
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
@@ -43,10 +45,13 @@ from driftquilt.stream.training import Outcome, Trainer, Training
 __all__ = ["StreamWorker", "open_store"]
 
 T = TypeVar("T")
+#: Someone who waits, and what they get: an error, or else a value.
+Outcomes = tuple[asyncio.Future[Any], BaseException | None, Any]
 _log = logging.getLogger("driftquilt.server")
 
 _REOPEN_AFTER = 2.0  # seconds
 _SHOW_EVERY = 0.5  # seconds, of a long request
+_WRITE_PAUSE = 0.0005  # seconds between two commits of pending rows
 _ADAPTING = "adapting"  # whether a training that was asked for has not ended yet
 
 
@@ -77,17 +82,16 @@ class StreamWorker:
         self.changed = asyncio.Event()
         with self._opened() as (self.stream, state):
             self.about = About(**state["service"])
-            self.ingestion = Ingestion(
-                self.stream, folder / "waiting", state, self._settings, self._show_progress
-            )
+            self.ingestion = Ingestion(self.stream, state, self._settings, self._show_progress)
             self.view = self._look(None)
-        self.keeper = Keeper(self.ingestion.waiting, self.name, threads, loop)
+        self._writer = _PendingWriter(lambda: self.ingestion.pending, threads, loop)
         self._train_again(state)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[QuiltStream, State]]:
         store = open_store(self.folder)
         try:
+            move_waiting_files(self.folder / "waiting", store)
             state = store.state
             stream = QuiltStream.open(
                 store,
@@ -125,16 +129,38 @@ class StreamWorker:
 
     def status(self) -> Stream:
         """Return the stream's status as it is now."""
+        values = self.view.status.to_json()
+        for name in ("n_right", "n_durable"):
+            del values[name]
+        settings = {**values["settings"]}
+        settings.pop("max_waiting", None)  # how many rows may wait is the service's own limit
+        values |= {
+            "settings": settings,
+            "n_waiting": self.ingestion.pending.n_rows + values["n_waiting"],
+            "failure": self.failure,
+        }
         return Stream(
             **self.about.to_json(),
-            **{
-                **self.view.status,
-                "n_waiting": self.ingestion.waiting.n_rows + self.view.status["n_waiting"],
-            },
+            **values,
+            recent_accuracy=self.view.recent_accuracy,
             label_delay=self.ingestion.delays.recent(),
-            failure=self.failure,
             feed=None if self.feed is None else self.feed(),
         )
+
+    async def keep(self, content: bytes, kind: str, n_rows: int) -> list[str]:
+        """Let rows wait for their labels; return their ids when they are durable."""
+        try:
+            return await self._writer.keep(content, kind, n_rows)
+        except StoreError as error:
+            if self.failure is None:
+                self._fail(error)
+            self._loop.create_task(self._recover_soon())
+            raise failed() from error
+
+    async def _recover_soon(self) -> None:
+        """Take a turn, at the beginning of which a failed stream is opened again."""
+        with contextlib.suppress(DriftquiltError):
+            await self.turn(lambda: None)
 
     async def learn(
         self, labels: LabelledRows | IdLabels, key: str | None, digest: str, n_bytes: int = 0
@@ -238,7 +264,7 @@ class StreamWorker:
         except DriftquiltError as error:
             _log.info("closing after a failure: %s", error, extra=self._extra)
         with self._opened() as (stream, state):
-            self.ingestion.go_on(stream, state)
+            self.ingestion.reopen(stream, state)
             self.stream = stream
             self.view = self._look(None)
         self.failure = None
@@ -259,7 +285,7 @@ class StreamWorker:
         """Let the world see what there is now; on the thread that learns."""
         before, self.view = self.view, self._look(self.view)
         self._shown_at = time.monotonic()
-        for event in self.view.events_after(before.status["last_event"]):
+        for event in self.view.events_after(before.status.last_event):
             _log.info("%s", event, extra={**self._extra, "event": type(event).__name__})
         self._loop.call_soon_threadsafe(self.announce)
 
@@ -278,7 +304,7 @@ class StreamWorker:
     def _look(self, previous: View | None) -> View:
         recent = self.ingestion.accuracy.recent
         recent = None if recent is None else round(recent, 6)
-        return look(self.stream, previous, recent_accuracy=recent)
+        return look(self.stream, previous, recent)
 
     async def close(self, *, discard: bool = False) -> None:
         """Finish what is queued, write everything down, and let go; a training is given up.
@@ -287,19 +313,88 @@ class StreamWorker:
         """
         gone = Problem("stream-unknown", "the stream was deleted")
         settle([(task.done, gone, None) for task in self._queue.close(discard=discard)])
-        await self.keeper.close()
+        await self._writer.close()
         while self._queue.busy:
             await asyncio.sleep(0.01)
         await self._loop.run_in_executor(self._threads, self._let_go, discard)
         self.announce()
 
     def _let_go(self, discard: bool) -> None:
-        stream = partial(self.stream.close, finish_training=False, discard=discard)
-        for close in (stream, self.ingestion.waiting.close):
+        try:
+            self.stream.close(finish_training=False, discard=discard)
+        except DriftquiltError:  # what was acknowledged is safe all the same
+            _log.exception("closing failed", extra=self._extra)
+
+
+class _PendingWriter:
+    """Writes the rows of many requests in one commit, before their answers go out.
+
+    A request queues its rows and waits; one thread writes for as long as something is queued.
+    """
+
+    def __init__(
+        self,
+        pending: Callable[[], PendingRows],
+        threads: ThreadPoolExecutor,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._pending, self._threads, self._loop = pending, threads, loop
+        self._lock = threading.Lock()
+        self._waiting: list[asyncio.Future[None]] = []
+        self._writing = self._closed = False
+
+    async def keep(self, content: bytes, kind: str, n_rows: int) -> list[str]:
+        """Queue rows; return their ids when they are durable."""
+        done = self._loop.create_future()
+        with self._lock:
+            if self._closed:
+                raise Problem("stopping", "the stream is being closed")
+            ids = self._pending().add(content, kind, n_rows, time.time())
+            self._waiting.append(done)
+            starts, self._writing = not self._writing, True
+        if starts:
+            # Once all requests that are there by now have been read, they are written together.
+            self._loop.call_soon(self._loop.run_in_executor, self._threads, self._write)
+        await done
+        return ids
+
+    async def close(self) -> None:
+        """Take no more, and write what was taken."""
+        with self._lock:
+            self._closed = True
+        while self._writing:
+            await asyncio.sleep(0.01)
+
+    def _write(self) -> None:
+        while True:
+            with self._lock:
+                waiting, self._waiting = self._waiting, []
+                self._writing = bool(waiting)
+            if not waiting:
+                return
+            error: BaseException | None = None
             try:
-                close()
-            except DriftquiltError:  # what was acknowledged is safe all the same
-                _log.exception("closing failed", extra=self._extra)
+                self._pending().write()
+            except BaseException as failure:  # whoever waits gets it
+                error = failure
+            self._loop.call_soon_threadsafe(settle, [(done, error, None) for done in waiting])
+            time.sleep(_WRITE_PAUSE)  # so that more requests share the next commit
+
+
+def failed() -> Problem:
+    """Return the problem of a store that cannot be written."""
+    return Problem("stream-failed", "rows cannot be kept at the moment", {"Retry-After": "5"})
+
+
+def settle(outcomes: Sequence[Outcomes]) -> None:
+    """Answer everyone who waits; on the loop."""
+    for done, error, value in outcomes:
+        if done.done():  # whoever asked is gone
+            continue
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
 
 
 _UNFIT = "the rows or labels do not fit those learned so far"
