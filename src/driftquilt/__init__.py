@@ -22,8 +22,7 @@ from driftquilt.errors import (
 )
 
 if TYPE_CHECKING:
-    from driftquilt.client.asynchronous import AsyncClient
-    from driftquilt.client.synchronous import Client
+    from driftquilt.client import AsyncClient, Client
     from driftquilt.integrations.river import RiverQuilt
     from driftquilt.learners.torch_module import TorchLearner
     from driftquilt.quilt.classifier import QuiltClassifier
@@ -51,8 +50,8 @@ __version__ = "0.1.0"
 
 # Looked up at first use: scikit-learn, river and torch take seconds to import.
 _LAZY = {
-    "AsyncClient": "driftquilt.client.asynchronous",
-    "Client": "driftquilt.client.synchronous",
+    "AsyncClient": "driftquilt.client",
+    "Client": "driftquilt.client",
     "QuiltClassifier": "driftquilt.quilt.classifier",
     "QuiltStream": "driftquilt.stream",
     "RiverQuilt": "driftquilt.integrations.river",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from driftquilt.client.synchronous import Client
+from driftquilt.client import Client
 from driftquilt.errors import DriftquiltError
 from driftquilt.server.tokens import Tokens
 from tests.processes import PATIENCE, free_port, wait_for

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from driftquilt.client.synchronous import Client
+from driftquilt.client import Client
 from tests.server.running import HOSTILE, Running, feed, feed_until_chosen
 
 SETTINGS = {"settings": {"n_wait": 50}, "detector": "adwin", "random_state": 0}

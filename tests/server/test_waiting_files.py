@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
 
 import pytest
 
+from driftquilt.server.bodies import IdLabels
+from driftquilt.server.registry import StreamRegistry
+from driftquilt.server.settings import load_settings
 from driftquilt.server.waiting_files import move_waiting_files
 from driftquilt.store import DiskStore, PendingRows
 from driftquilt.stream import QuiltStream
@@ -64,3 +68,19 @@ def test_rows_of_a_feed_wait_in_the_store(folder: Path) -> None:
         assert not any(
             key.startswith("waiting.") and value for key, value in stream.store.state.items()
         )
+
+
+@pytest.mark.anyio
+async def test_a_service_takes_labels_of_rows_that_waited_in_files(folder: Path) -> None:
+    streams = folder.parent / "state" / "streams"
+    streams.mkdir(parents=True)
+    folder.rename(streams / "orders")
+    registry = StreamRegistry(load_settings(store=folder.parent / "state"))
+    registry.open(asyncio.get_running_loop())
+    try:
+        worker = registry["orders"]
+        labels = IdLabels([(row_id, "yes") for row_id in IDS])
+        answer, _ = await worker.learn(labels, None, "")
+        assert (answer.learned, answer.repeated, answer.refused) == (3, 1, [])
+    finally:
+        await registry.close()

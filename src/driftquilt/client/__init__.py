@@ -1,10 +1,12 @@
-"""Calling the service, in step or with asyncio."""
+"""Clients of the service: `Client` waits for each answer, `AsyncClient` is for asyncio."""
 
 from __future__ import annotations
 
 from driftquilt.errors import MissingExtraError
 
 try:
-    import httpx  # noqa: F401
+    from driftquilt.client.clients import AsyncClient, Client
 except ModuleNotFoundError as error:
-    raise MissingExtraError("httpx", extra="client") from error
+    raise MissingExtraError(str(error.name), extra="client") from error
+
+__all__ = ["AsyncClient", "Client"]

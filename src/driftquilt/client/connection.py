@@ -1,25 +1,53 @@
-"""What both clients need to connect: the address, the token, the time limits."""
+r"""What both clients need: the address and the token, when to try again, events off the wire.
+
+Lost connections, 503, and 429 with a `Retry-After` are tried again: after as long as that says,
+else after 0.2 s, 0.4 s, 0.8 s and so on, with some jitter. A POST carries a key, so that the
+service carries it out once even if it is sent twice. A service that restarts refuses connections
+for a while, so those are tried more often, for half a minute at least.
+
+>>> reader = EventReader()
+>>> reader.feed(b": still here\n\nid: 5\nevent: DriftFound\ndata: {'row'")
+[]
+>>> reader.feed(b": 20}\n\n")
+[ServerEvent(number=5, event='DriftFound', data="{'row': 20}")]
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 
-from driftquilt.client.frames import Frame
 from driftquilt.client.operations import Call
-from driftquilt.client.retrying import Tries
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, ServiceError
 
-__all__ = ["Connection", "as_live_request", "as_request", "behind", "ended", "events_in"]
+__all__ = [
+    "Connection",
+    "EventReader",
+    "Retries",
+    "as_answer",
+    "as_live_request",
+    "as_request",
+    "connection_lost",
+    "events_in",
+    "resume_after",
+]
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _SILENCE = 45.0  # seconds; the service says something every 15
+_TOO_MANY, _UNAVAILABLE = 429, 503
+_LONGEST = 60.0  # seconds
+_GONE = 404
+_RETRIES = 5
+_REFUSALS = 23  # with pauses of 0.2, 0.4, 0.8, 1.6, 2, 2, ... s that is 41 s, spread 31 s or more
 
 
 @dataclass(frozen=True)
@@ -38,7 +66,7 @@ class Connection:
             )
         if not _TOKEN.fullmatch(self._token or "dq"):
             raise InputError(
-                "the token holds letters that no token has, such as a space or a line break; give "
+                "the token has a character that tokens never have, such as a line break; give "
                 "it as `driftquilt token create` printed it"
             )
         if not self.timeout > 0 or (self.retries is not None and self.retries < 0):
@@ -48,18 +76,18 @@ class Connection:
             )
 
     def options(self) -> dict[str, Any]:
-        """The arguments of httpx's clients."""
+        """Return the arguments of httpx's clients."""
         headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         return {"base_url": self.url, "headers": headers, "timeout": self.timeout}
 
     @property
     def _token(self) -> str | None:
-        given = self.token or os.environ.get("DRIFTQUILT_TOKEN")
-        return given.strip() if given else None  # files end with a line break
+        token = self.token or os.environ.get("DRIFTQUILT_TOKEN")
+        return token.strip() if token else None  # files end with a line break
 
-    def tries(self) -> Tries:
-        """For one call."""
-        return Tries(self.retries)
+    def retries_of_call(self) -> Retries:
+        """Return the retries of one call."""
+        return Retries(self.retries)
 
 
 def _is_address(text: str) -> bool:
@@ -71,7 +99,7 @@ def _is_address(text: str) -> bool:
 
 
 def as_request(call: Call) -> dict[str, Any]:
-    """The arguments of httpx's request."""
+    """Return the arguments of httpx's request."""
     return {
         "method": call.method, "url": call.path, "params": call.params,
         "content": call.content, "headers": call.headers,
@@ -79,20 +107,158 @@ def as_request(call: Call) -> dict[str, Any]:
 
 
 def as_live_request(call: Call, connection: Connection) -> dict[str, Any]:
-    """The same for an answer without end: it may be silent for a while, but not for long."""
+    """Return the same for an endless answer, which may be silent for a while."""
     return {**as_request(call), "timeout": httpx.Timeout(connection.timeout, read=_SILENCE)}
 
 
-def behind(call: Call, number: int) -> Call:
-    """The call that goes on behind this event."""
+def resume_after(call: Call, number: int) -> Call:
+    """Return the call that resumes after this event."""
     return replace(call, params={**call.params, "after": number})
 
 
-def events_in(frames: list[Frame]) -> list[dict[str, Any]]:
-    """The stream's own events; the others tell how it stands."""
-    return [json.loads(frame.data) for frame in frames if frame.number is not None]
+def events_in(events: list[ServerEvent]) -> list[dict[str, Any]]:
+    """Return the stream's own events; the others are its status."""
+    return [json.loads(event.data) for event in events if event.number is not None]
 
 
-def ended() -> Exception:
-    """An answer without end that ended is a lost connection."""
+def connection_lost() -> Exception:
+    """Return the error of an endless answer that ended."""
     return httpx.RemoteProtocolError("the service ended the connection")
+
+
+class Retries:
+    """How often one call was tried; `n_retries` of None is the default policy."""
+
+    def __init__(self, n_retries: int | None) -> None:
+        self._n_retries = n_retries
+        self.reset()
+
+    def reset(self) -> None:
+        """Start counting again: the service answered."""
+        self._n_refused = self._n_others = 0
+
+    def pause(self, call: Call, outcome: httpx.Response | Exception) -> float | None:
+        """Return the seconds until the next try, None if the answer is good; or raise."""
+        if isinstance(outcome, Exception) and _was_refused(outcome):
+            self._n_refused += 1
+            return self._pause_unheard(call, outcome, _backoff(self._n_refused, longest=2.0))
+        self._n_others += 1
+        if isinstance(outcome, Exception):
+            return self._pause_unheard(call, outcome, _backoff(self._n_others))
+        if outcome.is_success:
+            return None
+        if call.method == "DELETE" and self._n_others > 1 and outcome.status_code == _GONE:
+            return None  # a try whose answer was lost did it
+        if _is_passing(outcome) and call.path != "/readyz" and self._may_go_on():
+            return _asked_for(outcome) or _backoff(self._n_others)
+        raise _refusal(outcome)
+
+    def _pause_unheard(self, call: Call, error: Exception, pause: float) -> float:
+        if not self._may_go_on():
+            raise _unreachable(call, self._n_refused + self._n_others, error) from error
+        return pause
+
+    def _may_go_on(self) -> bool:
+        if self._n_retries is not None:
+            return self._n_refused + self._n_others <= self._n_retries
+        return self._n_refused <= _REFUSALS and self._n_others <= _RETRIES
+
+
+def as_answer(content: bytes) -> dict[str, Any]:
+    """Return the answer as a dict; an empty one for nothing."""
+    try:
+        answer: dict[str, Any] = json.loads(content or b"{}")
+    except ValueError as error:
+        raise ServiceError(
+            f"the answer is not JSON: {content[:40]!r}; is this driftquilt's address?",
+            kind="foreign",
+        ) from error
+    return answer
+
+
+def _is_passing(response: httpx.Response) -> bool:
+    has_pause = "Retry-After" in response.headers
+    return response.status_code == _UNAVAILABLE or (response.status_code == _TOO_MANY and has_pause)
+
+
+def _was_refused(error: BaseException | None) -> bool:
+    """Return whether nobody listened, at any of the addresses that were tried."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_was_refused, error.exceptions))
+    if error is None or isinstance(error, ConnectionRefusedError):
+        return error is not None
+    return _was_refused(error.__cause__ or error.__context__)  # httpcore hides the cause
+
+
+def _backoff(n_tried: int, longest: float = 10.0) -> float:
+    spread = random.uniform(0.75, 1.25)  # noqa: S311  # callers apart, no secret
+    return float(min(0.1 * 2**n_tried, longest) * spread)
+
+
+def _asked_for(response: httpx.Response) -> float | None:
+    pause = response.headers.get("Retry-After", "")
+    if pause.isdigit():
+        return min(float(pause), _LONGEST)
+    try:
+        seconds = parsedate_to_datetime(pause).timestamp() - time()
+    except ValueError:
+        return None
+    return min(max(seconds, 0.0), _LONGEST)
+
+
+def _unreachable(call: Call, n_tried: int, error: Exception) -> ServiceError:
+    message = str(error) or type(error).__name__
+    return ServiceError(
+        f"{call.method} {call.path} got no answer in {n_tried} tries: {message}; "
+        "see whether the service runs, and its address"
+    )
+
+
+def _refusal(response: httpx.Response) -> ServiceError:
+    """Return the service's problem; a proxy may have answered otherwise."""
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {"detail": response.text[:200] or response.reason_phrase}
+    kind = str(problem.get("type", "urn:driftquilt:unknown")).rpartition(":")[2]
+    detail = str(problem.get("detail") or problem.get("title") or response.reason_phrase)
+    request_id = problem.get("request_id") or response.headers.get("X-Request-Id")
+    return ServiceError(detail, status=response.status_code, kind=kind, request_id=request_id)
+
+
+class ServerEvent(NamedTuple):
+    """One server-sent event; the number is None if it had none."""
+
+    number: int | None
+    event: str
+    data: str
+
+
+class EventReader:
+    """Parses server-sent events. Lines end at line feeds only: data may hold anything else."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._fields: dict[str, str] = {}
+
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """Return the events that these bytes complete."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        events = [self._take(line.removesuffix(b"\r").decode()) for line in lines]
+        return [event for event in events if event is not None]
+
+    def _take(self, line: str) -> ServerEvent | None:
+        if line:
+            name, _, value = line.partition(":")
+            value = value.removeprefix(" ")
+            if name == "data" and "data" in self._fields:
+                value = f"{self._fields['data']}\n{value}"
+            self._fields[name] = value
+            return None
+        fields, self._fields = self._fields, {}
+        if "data" not in fields:
+            return None
+        number = int(fields["id"]) if fields.get("id", "").isdigit() else None
+        return ServerEvent(number, fields.get("event", "message"), fields["data"])

@@ -111,6 +111,7 @@ class RequestMiddleware:
 
     def __init__(self, settings: ServeSettings, tokens: Tokens, metrics: Metrics) -> None:
         self._settings, self._tokens, self._metrics = settings, tokens, metrics
+        self._is_loopback = settings.is_loopback
         self._rate_limit, self._access_log = RateLimit(settings.rate), AccessLog()
         self._callers: dict[Token, Caller] = {}
         self.stopping = False
@@ -161,7 +162,7 @@ class RequestMiddleware:
 
     def _is_free(self) -> bool:
         """Return whether no token is needed."""
-        return not self._tokens.were_made and self._settings.is_loopback
+        return self._is_loopback and not self._tokens.were_made
 
     def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
         if self.stopping:
