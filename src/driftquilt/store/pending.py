@@ -148,6 +148,7 @@ class PendingRows:
         self._labelled = store.labelled
         self._unsaved: set[int] = set()  # rows that have their label, but not in the store yet
         self._queue: list[PendingRequest] = []
+        self._released: list[int] = []  # forgotten, but still in the store
         self._requests: OrderedDict[int, _Waiting] = OrderedDict()
         last = self._labelled.last
         for head in store.pending():
@@ -183,14 +184,14 @@ class PendingRows:
             queue, self._queue = self._queue, []
         try:
             if queue:
-                self._store.write_state({}, PendingChange(held=queue))
+                released, self._released = self._released, []
+                self._store.write_state({}, PendingChange(held=queue, released=released))
         except BaseException:
             with self._lock:
                 for request in queue:
                     self._release(request.number)
             raise
-        if released := self._forget_oldest():
-            self._store.hold(PendingChange(released=released))
+        self._released += self._forget_oldest()  # they leave the store with the next write
 
     def find(self, row_id: str) -> int | Literal["labelled", "forgotten", "unknown"]:
         """Return the number of a row that waits; or, in a word, why it does not."""
