@@ -82,7 +82,7 @@ def test_columns_that_are_not_learned_from_are_told_and_in_the_report(
     ids = pa.array([f"user {row}" for row in range(table.num_rows)])
     pacsv.write_csv(table.append_column("id", ids), "ids.csv")
     told = drive(*ask("ids.csv", "out"), "--json").document()
-    assert told["warnings"] == ["columns that cannot be learned from are left out: id"]
+    assert told["warnings"] == ["columns that cannot be learned from are left out: 'id'"]
     page = Path("out/report.html").read_text()
     assert 'id="columns"' in page
     assert "nearly every row has a text of its own" in page
