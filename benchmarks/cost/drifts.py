@@ -155,8 +155,8 @@ class GrowthCost:
 
 def measure_growth(n_segments: int, n_rows: int) -> GrowthCost:
     """The cost, once, in a process of its own."""
-    told = json.loads(run_fresh(_CODE, str(n_segments), str(n_rows)))
-    return GrowthCost(n_segments, n_rows, **told)
+    cost = json.loads(run_fresh(_CODE, str(n_segments), str(n_rows)))
+    return GrowthCost(n_segments, n_rows, **cost)
 
 
 def cost_here(n_segments: int, n_rows: int) -> dict[str, float]:

@@ -142,7 +142,7 @@ class Plan:
         """Methods that start from their own model of the segment before.
 
         Under "paper" rows keep their scale, so that trees which learn row by row need not learn
-        the past again; under "honest" it is scaled anew for every segment.
+        the past again; under "honest" it is scaled again for every segment.
         """
         trees = {"hat", "arf"} if self.protocol == "paper" else ()
         return frozenset({"quilt_init_previous", *trees})

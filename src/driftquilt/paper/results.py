@@ -146,5 +146,5 @@ def _parse(line: bytes, path: Path, number: int) -> Result:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path}, line {number} is not a result ({type(error).__name__}: {error}); take the "
-            "line out, or move the file away to start anew"
+            "line out, or move the file away to start again"
         ) from error

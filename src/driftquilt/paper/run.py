@@ -118,7 +118,7 @@ def _shape(evaluation: Evaluation) -> _Shape:
 
 
 def _go_on(method: Method, before: Fitted | None, *, resized: bool) -> Method:
-    """The method, told of its model of the segment before; a net cannot go on in another shape."""
+    """Hand the method its model of the segment before; a net cannot go on in another shape."""
     if isinstance(method, Quilt) and isinstance(before, QuiltModel) and not resized:
         return replace(method, previous=before.models)
     if isinstance(method, HAT | ARF) and isinstance(before, OnlineModel):

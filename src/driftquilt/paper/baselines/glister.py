@@ -1,11 +1,11 @@
 """GLISTER: train on the rows whose gradients point where the present's do.
 
-Every `every` epochs rows are picked anew from the whole history and the training part of the
+Every `every` epochs rows are picked again from the whole history and the training part of the
 current segment, as many as a budget allows. A row's gain is the inner product of its head
 gradient with that of the validation part: how far a step on the row would lower the validation
 loss, to first order. Rows are taken greedily in `n_rounds` rounds, those with the highest gain
 first; after each round the head makes one step of size `step` on the sum of all rows taken so
-far, and the validation gradient is taken anew from there. Each budget is a training of its own,
+far, and the validation gradient is taken again from there. Each budget is a training of its own,
 and the lowest validation loss decides between them.
 
     residual   (n, C)      p - y, times the row's weight

@@ -4,7 +4,7 @@ Every `every` epochs the rows of the whole history and the training part of the 
 are dealt at random into mini-batches. Orthogonal matching pursuit then picks the batches, as
 many as a budget allows, and gives them weights w ≥ 0 with which the sum of their mean head
 gradients comes nearest to the validation part's: each step takes the batch that points most
-along what is still missing, and fits all weights anew by
+along what is still missing, and fits all weights again by
 
     ‖Σ_b w_b · atom_b - target‖² + regulariser · ‖w‖²  ->  min
 

@@ -1,4 +1,4 @@
-"""Training on a part of all rows, chosen anew every few epochs: what GLISTER and GRAD-MATCH share.
+"""Training on a part of all rows, chosen again every few epochs: what GLISTER and GRAD-MATCH share.
 
 A budget says how many rows; each budget is a training of its own, and the lowest validation
 loss decides between them. How the rows are chosen is up to the method: `choose`.
@@ -52,7 +52,7 @@ class SubsetModel(Average):
 
 @dataclass(frozen=True)
 class SubsetTraining(Training, ABC):
-    """Trains on a part of all rows that is chosen anew every `every` epochs.
+    """Trains on a part of all rows that is chosen again every `every` epochs.
 
     `budgets` are shares of the training rows; the one with the lowest validation loss wins, of
     equal ones the smallest.

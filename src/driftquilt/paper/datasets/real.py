@@ -241,7 +241,9 @@ def _data_folder() -> Path | None:
         return None
     folder = Path(named).expanduser()
     if not folder.is_dir():
-        raise InputError(f"DRIFTQUILT_DATA is {named!r}, which is no folder; correct or unset it")
+        raise InputError(
+            f"DRIFTQUILT_DATA is {named!r}, which is not a folder; correct or unset it"
+        )
     return folder
 
 
