@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,28 @@ def test_waiting_is_true_or_false(wrong: object) -> None:
     learn(start(store), ROWS[:5])
     with pytest.raises(InputError, match=r"wait is .*; it takes True or False"):
         QuiltStream.open(store, wait=wrong)  # type: ignore[arg-type]
+
+
+def test_a_status_is_one_value_until_something_changes(tmp_path: Path) -> None:
+    stream = start(hasty(tmp_path), detector=KNOWN)
+    learn(stream, ROWS[:100])
+    before = stream.status()
+    assert before is stream.status()
+    assert (before.n_rows, before.n_segments, before.n_drifts, before.last_drift) == (100, 1, 1, 80)
+    assert before.last_event == stream.events[-1].number
+    assert before.models == tuple(stream.models)
+    stream.predict_one(ROWS[100][0], key="one")
+    assert (stream.status().n_waiting, before.n_waiting) == (1, 0)
+    learn(stream, ROWS[100:101])
+    assert (stream.status().n_rows, before.n_rows) == (101, 100)
+    stream.close()
+    with QuiltStream.open(hasty(tmp_path)) as again:
+        assert again.status() == stream.status()
+
+
+def test_a_status_is_plain_values() -> None:
+    status = learn(start(), ROWS[:20]).status()
+    plain = json.loads(json.dumps(status.to_json(), allow_nan=False))
+    assert plain["accuracy"] == round(status.n_right / 20, 6)
+    assert plain["classes"] == list(status.classes)
+    assert start().status().accuracy is None
