@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 import pytest
-import typer
 
-from driftquilt.cli.app import app
+from driftquilt.cli.app import load_command
 from driftquilt.client.operations import OPERATIONS, Service, Stream
 from driftquilt.server.problems import KINDS
 from driftquilt.server.settings import ServeSettings
@@ -25,7 +24,7 @@ from tests.test_readme import blocks, run
 
 PAGE = DOCS / "service.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-SERVE: Any = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
+SERVE = load_command("serve")
 SETTINGS = [field.name for field in msgspec.structs.fields(ServeSettings)]
 
 

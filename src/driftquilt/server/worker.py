@@ -51,7 +51,7 @@ _log = logging.getLogger("driftquilt.server")
 
 _REOPEN_AFTER = 2.0  # seconds
 _SHOW_EVERY = 0.5  # seconds, of a long request
-_WRITE_PAUSE = 0.0005  # seconds between two commits of pending rows
+_WRITE_PAUSE = 0.002  # seconds between two commits of pending rows, so that requests share them
 _ADAPTING = "adapting"  # whether a training that was asked for has not ended yet
 
 
@@ -378,7 +378,7 @@ class _PendingWriter:
             except BaseException as failure:  # whoever waits gets it
                 error = failure
             self._loop.call_soon_threadsafe(settle, [(done, error, None) for done in waiting])
-            time.sleep(_WRITE_PAUSE)  # so that more requests share the next commit
+            time.sleep(_WRITE_PAUSE)
 
 
 def failed() -> Problem:
