@@ -70,7 +70,7 @@ def test_a_named_folder_that_is_not_there_is_refused(
     cache: Path, toy: Toy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRIFTQUILT_DATA", str(cache / "typo"))
-    with pytest.raises(InputError, match=r"DRIFTQUILT_DATA is .*typo.*no folder; correct or unset"):
+    with pytest.raises(InputError, match=r"DRIFTQUILT_DATA is .*typo"):
         load_real(toy.real)
 
 
