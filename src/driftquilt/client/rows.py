@@ -14,6 +14,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import narwhals as nw
+import pyarrow as pa
+
 from driftquilt.errors import InputError
 
 __all__ = ["ARROW", "Body", "as_body", "as_json"]
@@ -88,8 +91,6 @@ def _is_date(value: Any) -> bool:
 
 
 def _of_dicts(rows: Sequence[Mapping[str, Any]]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415  # only here: other dicts do without
-
     names = list(dict.fromkeys(name for row in rows for name in row))
     try:
         return pa.table({str(n): pa.array([_value(row.get(n)) for row in rows]) for n in names})
@@ -106,9 +107,6 @@ def _gap(value: float) -> None:
 
 def _as_arrow(rows: Any) -> Any:
     """The columns of any table that narwhals knows, without an index, as a table of Arrow's."""
-    import narwhals as nw  # noqa: PLC0415  # only here: dicts need neither
-    import pyarrow as pa  # noqa: PLC0415
-
     try:
         frame = nw.from_native(rows, eager_only=True)
     except TypeError as error:
@@ -120,8 +118,6 @@ def _as_arrow(rows: Any) -> Any:
 
 
 def _stream_of(table: Any, labels: list[Any] | None) -> bytes:
-    import pyarrow as pa  # noqa: PLC0415
-
     if labels is not None:
         if len(labels) != len(table):
             raise InputError(f"{len(table)} rows came with {len(labels)} labels; give one for each")

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 __all__ = [
@@ -118,9 +120,6 @@ def from_objects(values: Sequence[Any]) -> Moments:
 
 def from_arrow(values: Any) -> Moments:
     """An Arrow array of dates, time stamps or times of day; a zone's clock is what counts."""
-    import pyarrow as pa  # noqa: PLC0415  whoever has such an array has imported it
-    from pyarrow import compute as pc  # noqa: PLC0415
-
     if pa.types.is_time(values.type):
         counts = values.cast(pa.time64("ns")).cast(pa.int64())
         clock = counts.fill_null(0).to_numpy(zero_copy_only=False) / _PER_DAY["ns"]

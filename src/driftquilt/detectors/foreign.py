@@ -116,10 +116,13 @@ _SLOW = 10_000  # values that one with slow updates may see before it is started
 
 @cache
 def _classes() -> dict[str, Any]:
-    from river.drift import ADWIN, KSWIN, PageHinkley  # noqa: PLC0415
-    from river.drift.binary import DDM, EDDM, HDDMA, HDDMW  # noqa: PLC0415
+    from river import drift  # noqa: PLC0415  # it takes a second
 
-    classes = (ADWIN, DDM, EDDM, HDDMA, HDDMW, KSWIN, PageHinkley)
+    errors = drift.binary
+    classes = (
+        drift.ADWIN, errors.DDM, errors.EDDM, errors.HDDMA, errors.HDDMW, drift.KSWIN,
+        drift.PageHinkley,
+    )  # fmt: skip
     return dict(zip(RIVER_KINDS, classes, strict=True))
 
 

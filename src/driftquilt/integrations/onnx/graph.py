@@ -189,7 +189,6 @@ def _whole(graph: Graph, number: int) -> str:
 
 def _onnx() -> Any:
     try:
-        import onnx  # noqa: PLC0415
         import onnx.helper  # noqa: PLC0415
         import onnx.numpy_helper  # noqa: PLC0415
     except ImportError as error:
