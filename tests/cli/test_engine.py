@@ -42,7 +42,7 @@ def test_select_decides_the_same(tmp_path: Path) -> None:
     assert told[0] == told[1]
 
 
-def test_ctrl_c_amid_works_ends_as_everywhere_and_leaves_nothing_running(tmp_path: Path) -> None:
+def test_ctrl_c_amid_tasks_ends_as_everywhere_and_leaves_nothing_running(tmp_path: Path) -> None:
     data, mark = write_sine(tmp_path / "sine.csv", 8, 4000), uuid4().hex
     words = ("select", data, "--label", "label", "--segment-by", "segment", "--engine", "ray")
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": uuid4().hex, MARK: mark}
@@ -50,13 +50,13 @@ def test_ctrl_c_amid_works_ends_as_everywhere_and_leaves_nothing_running(tmp_pat
         [sys.executable, "-m", "driftquilt", *words], cwd=tmp_path, stderr=subprocess.PIPE,
         env={**os.environ, **token}, start_new_session=True,
     ) as child:  # fmt: skip
-        wait_for(lambda: find_processes(mark, "ray::_listed"))
+        wait_for(lambda: find_processes(mark, "ray::_run_task"))
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does
         _, told = child.communicate(timeout=60)
     assert child.returncode == 130
     assert told.splitlines()[-1].endswith(b"driftquilt: stopped")
     assert not (tmp_path / "select-out").exists()
-    for name in ("ray::_listed", "raylet/raylet", "gcs_server"):
+    for name in ("ray::_run_task", "raylet/raylet", "gcs_server"):
         expect_gone(mark, name)
 
 

@@ -126,7 +126,7 @@ def test_notes_that_cannot_be_stored_are_refused_before_anything_is_learned(note
         ({"n_wait": 1}, "n_wait is 1; it takes"),
         ({"n_weight": 5}, "a stream has no setting 'n_weight'"),
         ({"detector": "adwim"}, "did you mean 'adwin'"),
-        ({"detector": object()}, "this is no detector"),
+        ({"detector": object()}, "not a detector"),
         ({"guard": 5}, "the guard is a int"),
         ({"refresh": "2"}, "refresh is '2'"),
         ({"segment_rows": 10}, "segment_rows is 10, fewer than"),

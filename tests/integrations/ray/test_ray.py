@@ -239,5 +239,5 @@ list(Ray().run(work, None, range(4)))
     assert len(find_processes(mark)) > 3
     driver.kill()
     driver.wait()
-    for name in ("ray::_listed", "raylet/raylet", "gcs_server"):  # agents take a minute to notice
+    for name in ("ray::_run_task", "raylet/raylet", "gcs_server"):  # agents take a minute to notice
         expect_gone(mark, name)
