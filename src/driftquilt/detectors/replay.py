@@ -6,11 +6,11 @@ it was fresh is part of a checkpoint: a bit for each error, or the rows, and the
 a fresh detector.
 
 That takes as long as feeding them the first time did: with ADWIN 1.4 µs a value, with most others
-below 15 µs, with KSWIN about a millisecond. So that a restart is bounded, a detector that has seen
-`replay_limit` values without a drift is started again with the newest tenth of them; that happens
-in the running stream and in the same row after a restart, so that both agree. The limit is
-200,000 values (0.3 s for ADWIN), 10,000 for the slow KSWIN and DAWIDD, and for detectors that watch
-rows at most 500,000 numbers, or 8,000 rows if that is more.
+below 25 µs, with KSWIN and DAWIDD 1 to 4 milliseconds. So that a restart is bounded, a detector
+that has seen `replay_limit` values without a drift is started again with the newest tenth of them;
+that happens in the running stream and in the same row after a restart, so that both agree. The
+limit is 200,000 values (0.3 s for ADWIN), 10,000 for the slow KSWIN and DAWIDD, and for detectors
+that watch rows at most 500,000 numbers, or 8,000 rows if that is more.
 
 >>> from driftquilt.detectors import make_detector
 >>> detector = RecordedDetector(make_detector("adwin"))
