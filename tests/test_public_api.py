@@ -47,13 +47,11 @@ def test_importing_it_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_module_says_what_it_exports(name: str) -> None:
+def test_every_name_that_a_module_lists_is_there(name: str) -> None:
     module = importlib.import_module(name)
-    is_package = hasattr(module, "__path__")
-    if is_package or name.rpartition(".")[2].startswith("_"):
-        return
-    assert len(set(module.__all__)) == len(module.__all__) > 0
-    assert all(hasattr(module, exported) for exported in module.__all__)
+    listed = getattr(module, "__all__", [])
+    assert len(set(listed)) == len(listed)
+    assert all(hasattr(module, exported) for exported in listed)
 
 
 def test_there_is_one_version() -> None:

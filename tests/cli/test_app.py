@@ -167,7 +167,7 @@ def test_what_is_stopped_while_it_writes_leaves_no_folder(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.decision.folder._write_rows", stop)
+    monkeypatch.setattr("driftquilt.decision.decision._write_rows", stop)
     data = write_sine(tmp_path / "sine.csv")
     assert drive("select", data, "--label", "label", "--segment-by", "segment").code == 130
     assert not Path("select-out").exists()

@@ -11,14 +11,12 @@ import pyarrow as pa
 import pytest
 
 from driftquilt.data.column_types import describe, features
-from driftquilt.decision import training
+from driftquilt.decision import deciding
 from driftquilt.decision.cutting import by_column, by_time
-from driftquilt.decision.deciding import decide
+from driftquilt.decision.deciding import LabelledTable, decide
 from driftquilt.decision.decision import Decision
 from driftquilt.decision.layout import lay_out, read_labels
-from driftquilt.decision.measure import ConstantAnswer, MethodScore
-from driftquilt.decision.sentences import sentences
-from driftquilt.decision.training import LabelledTable
+from driftquilt.decision.measure import ConstantAnswer, MethodScore, sentences
 from driftquilt.errors import InputError
 from tests.decision.tables import as_table, shop_table, sine_table, small, tiny
 from tests.published import load_published
@@ -90,7 +88,7 @@ def test_scattered_rows_give_the_model_that_neighbours_give(
     case = case_of(SINE, SINE["segment"])
     x = SINE.select(["x0", "x1", "x2", "x3"]).slice(0, 50)
     cut = case.fit(tiny(), np.sort(rows)).predict_proba(x)
-    monkeypatch.setattr(training, "_FEW_RUNS", 2000)
+    monkeypatch.setattr(deciding, "_FEW_RUNS", 2000)
     weighed = case.fit(tiny(), np.sort(rows)).predict_proba(x)
     assert cut.tobytes() == weighed.tobytes()
 

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from driftquilt.decision import folder
+from driftquilt.decision import decision as folder_module
 from driftquilt.decision.cutting import by_time
 from driftquilt.decision.deciding import decide
-from driftquilt.decision.decision import Decision
-from driftquilt.decision.folder import (
+from driftquilt.decision.decision import (
     MODEL,
     REPORT,
     ROWS,
     SELECTION,
+    Decision,
     read_decision,
     unwritable_columns,
     write_decision,
@@ -57,7 +57,7 @@ def test_a_folder_holds_the_model_the_rows_and_the_reasons(
 def test_the_rows_are_those_of_kept_segments_and_the_current_one(
     decision: Decision, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "BLOCK", 37)
+    monkeypatch.setattr(folder_module, "BLOCK", 37)
     write_decision(decision, TABLE, tmp_path)
     rows = pq.read_table(tmp_path / ROWS)
     kept = {str(use.name): use.share for use in decision.selection if use.kept} | {"2024-07": 1.0}
@@ -99,7 +99,7 @@ def test_a_failure_half_way_leaves_what_was_there(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder, "_write_rows", full)
+    monkeypatch.setattr(folder_module, "_write_rows", full)
     with pytest.raises(OSError, match="No space left"):
         write_decision(decision, TABLE, tmp_path)
     assert {name: (tmp_path / name).read_bytes() for name in names(tmp_path)} == before

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.decision.sentences import how_much
+from driftquilt.decision.measure import how_much
 from driftquilt.errors import MissingExtraError
 from driftquilt.report.html import render, write_report
 from driftquilt.report.lines import accuracy_chart

@@ -10,7 +10,7 @@ import typer
 from driftquilt.cli.options import AsJson
 from driftquilt.cli.output import print_json
 from driftquilt.decision.backtest import RunRecord
-from driftquilt.decision.folder import REPORT, SELECTION, read_decision
+from driftquilt.decision.decision import REPORT, SELECTION, read_decision
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
 from driftquilt.errors import InputError
 from driftquilt.report.from_decision import page_of_decision, page_of_replay

@@ -50,8 +50,7 @@ from driftquilt.decision.backtest import (
     open_stream,
 )
 from driftquilt.decision.cutting import sort_rows
-from driftquilt.decision.decision import Origin
-from driftquilt.decision.folder import REPORT
+from driftquilt.decision.decision import REPORT, Origin
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
 from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError

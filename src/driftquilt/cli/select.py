@@ -39,12 +39,13 @@ from driftquilt.cli.output import (
 from driftquilt.data.source import TextFormat
 from driftquilt.decision.cutting import Cut, CutBy, cut
 from driftquilt.decision.deciding import decide
-from driftquilt.decision.decision import Decision, Origin
-from driftquilt.decision.folder import (
+from driftquilt.decision.decision import (
     MODEL,
     REPORT,
     ROWS,
     SELECTION,
+    Decision,
+    Origin,
     unwritable_columns,
     write_decision,
 )

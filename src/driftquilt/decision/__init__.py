@@ -3,8 +3,8 @@
 To decide, cut a table into segments (`by_column`, `by_time`, `by_detector`), call `decide`, and
 write the `Decision` to a folder. To see how a live stream would have done, run a `Replay`.
 
-Read the modules in this order: `cutting`, `layout`, `training`, `leakage`, `measure`, `sentences`,
-`decision`, `deciding`, `folder`; then `streaming`, `journal`, `replay`, `backtest`.
+Read the modules in this order: `cutting`, `layout`, `leakage`, `measure`, `decision`, `deciding`;
+then `streaming`, `journal`, `replay`, `backtest`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from driftquilt.decision.backtest import RunRecord, StreamSetup, baselines, open_stream
     from driftquilt.decision.cutting import by_column, by_time, sort_by_time
     from driftquilt.decision.deciding import decide
-    from driftquilt.decision.decision import DataFile, Decision, Origin
-    from driftquilt.decision.folder import read_decision, write_decision
+    from driftquilt.decision.decision import (
+        DataFile,
+        Decision,
+        Origin,
+        read_decision,
+        write_decision,
+    )
     from driftquilt.decision.journal import PromotedModel, Replayed, read_replay
     from driftquilt.decision.measure import MethodScore, interval, p_value, verdict
     from driftquilt.decision.replay import Progress, Replay
@@ -54,8 +59,7 @@ _MODULES = {
     "backtest": ["RunRecord", "StreamSetup", "baselines", "open_stream"],
     "cutting": ["by_column", "by_time", "sort_by_time"],
     "deciding": ["decide"],
-    "decision": ["DataFile", "Decision", "Origin"],
-    "folder": ["read_decision", "write_decision"],
+    "decision": ["DataFile", "Decision", "Origin", "read_decision", "write_decision"],
     "journal": ["PromotedModel", "Replayed", "read_replay"],
     "measure": ["MethodScore", "interval", "p_value", "verdict"],
     "replay": ["Progress", "Replay"],

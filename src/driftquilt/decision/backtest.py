@@ -31,8 +31,8 @@ from driftquilt.data.column_types import (
     leave_out,
     unused_warning,
 )
-from driftquilt.decision.decision import Origin
-from driftquilt.decision.folder import REPORT
+from driftquilt.decision.deciding import LabelledTable
+from driftquilt.decision.decision import REPORT, Origin
 from driftquilt.decision.journal import COUNT, Replayed, TrainedAt
 from driftquilt.decision.layout import Rows, read_labels
 from driftquilt.decision.leakage import (
@@ -41,7 +41,6 @@ from driftquilt.decision.leakage import (
     note_leakage,
 )
 from driftquilt.decision.streaming import LabelledPositions
-from driftquilt.decision.training import LabelledTable
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.classifier import QuiltClassifier

@@ -1,4 +1,4 @@
-"""How good each model is on held-out rows, how certain that is, and whether one is better.
+"""How good each model is on held-out rows, whether one is better, and three sentences about it.
 
 All models predict the same rows, so only the rows count that one predicts correctly and the other
 does not: between two equally good models each of these is a coin toss (McNemar's exact test).
@@ -16,15 +16,27 @@ does not: between two equally good models each of these is a coin toss (McNemar'
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["ConstantAnswer", "MethodScore", "Verdict", "interval", "p_value", "verdict"]
+from driftquilt.quilt.explanation import HALF, KEPT_FROM, Selection, percent
+from driftquilt.text import plural
 
 Verdict = Literal["better", "no clear difference", "worse"]
 
 _Z = 1.959963984540054  # 95 % of a normal distribution lie within so many deviations
 _SIGNIFICANT = 0.05
+
+_MAX_NAMES = 4
+_FEW = 30  # held-out rows, too few for a conclusion
+_NEGLIGIBLE = 0.005  # of accuracy: with many rows even this is significant, but not worth much
+_VERDICTS = {
+    "better": "clearly better",
+    "worse": "clearly worse",
+    "no clear difference": "not clearly better or worse",
+}
+_ROWS = {"all data": "all data", "current only": "the current segment only"}
 
 
 @dataclass(frozen=True)
@@ -103,3 +115,156 @@ def verdict(wins: int, losses: int) -> Verdict:
     if p_value(wins, losses) >= _SIGNIFICANT:
         return "no clear difference"
     return "better" if wins > losses else "worse"
+
+
+def sentences(
+    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
+) -> tuple[str, str, str]:
+    """Return what was kept, what it gains and what to do, for the person who must approve it."""
+    return _kept(selection), _gained(selection, methods), _advice(selection, methods, constant)
+
+
+def name_some(names: Sequence[object]) -> str:
+    """Return the first few names, and how many more there are.
+
+    >>> name_some(["may", "june", "july", "august", "september", "october"])
+    'may, june, july, august and 2 more'
+    """
+    shown = ", ".join(map(str, names[:_MAX_NAMES]))
+    n_more = len(names) - _MAX_NAMES
+    return f"{shown} and {n_more} more" if n_more > 0 else shown
+
+
+def how_much(shares: Iterable[float]) -> str:
+    """Return how many of the kept segments were used in most epochs, unless all were.
+
+    Each segment has the share of epochs that used it.
+
+    >>> how_much([0.9, 0.1, 0.0]), how_much([0.2, 0.3]), how_much([0.9, 0.01])
+    (', 1 of them in more than half of the epochs', ', none of them in more than half of the \
+epochs', '')
+    """
+    kept = [share for share in shares if share >= KEPT_FROM]
+    n_much = sum(share > HALF for share in kept)
+    if n_much == len(kept):
+        return ""
+    which = f"{n_much or 'none'} of them" if len(kept) > 1 else "but not"
+    return f", {which} in more than half of the epochs"
+
+
+def _kept(selection: Selection) -> str:
+    kept = [use for use in selection if use.kept]
+    were = "was" if 1 in (len(kept), len(selection)) else "were"
+    rows = f"{sum(use.n_rows for use in kept):,} of {plural(sum(selection.n_rows), 'past row')}"
+    if kept:
+        drawn = sum(use.share * use.n_rows for use in selection)
+        rows += f"; an epoch drew from {drawn:,.0f} on average"
+    names = _named_groups(selection)
+    return (
+        f"For {selection.current}, {len(kept)} of {plural(len(selection), 'past segment')} {were} "
+        f"kept{how_much(use.share for use in kept)} ({rows}){': ' if names else ''}{names}."
+    )
+
+
+def _named_groups(selection: Selection) -> str:
+    """Return the segments by how much they were used."""
+    groups: dict[str, list[object]] = {
+        "": [],
+        "in at most half of the epochs: ": [],
+        "hardly used: ": [],
+        "dropped: ": [],
+    }
+    much, partly, hardly, never = groups.values()
+    for use in selection:
+        if use.kept:
+            group = much if use.share > HALF else partly
+        else:
+            group = hardly if use.share else never
+        group.append(use.name)
+    return "; ".join(f"{intro}{name_some(names)}" for intro, names in groups.items() if names)
+
+
+def _gained(selection: Selection, methods: Sequence[MethodScore]) -> str:
+    quilt, *others = methods
+    if quilt.accuracy is None:
+        return f"No rows of {selection.current} were held out, so what this gains is not known."
+    low, high = quilt.interval
+    compared = "".join(
+        f"; {other.name} gets {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
+        f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} only Quilt gets right, "
+        f"{other.losses:,} only {other.name})"
+        for other in others
+    )
+    return (
+        f"Of {plural(quilt.n_rows, 'held-out row')} of {selection.current}, Quilt gets "
+        f"{quilt.n_right:,} right ({_share(quilt.accuracy)}, 95 % interval {_share(low)} to "
+        f"{_share(high)}){compared}."
+    )
+
+
+def _advice(
+    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None
+) -> str:
+    quilt, *others = methods
+    if quilt.accuracy is None:
+        return "Hold some rows out and measure before you take this model."
+    if quilt.n_rows < _FEW:
+        return (
+            f"{plural(quilt.n_rows, 'held-out row')} cannot tell: label more rows of "
+            f"{selection.current}, or hold more of them out, before you take this model."
+        )
+    if constant is not None and constant.n_right >= quilt.n_right:
+        return (
+            f"Always answering {constant.label} gets {constant.n_right:,} of these rows right as "
+            "well, so they do not show that this model has learned anything: do not take it on "
+            "them alone."
+        )
+    if all(other.verdict == "no clear difference" for other in others):
+        return (
+            f"{quilt.n_rows:,} rows show no clear difference, so they speak neither for this model "
+            f"nor against it: take it or not, and look again when there are more labelled rows of "
+            f"{selection.current}."
+        )
+    return _conclude(quilt, others)
+
+
+def _conclude(quilt: MethodScore, others: Sequence[MethodScore]) -> str:
+    """Return what follows from clear differences."""
+    better = [other.name for other in others if other.verdict == "better"]
+    worse = [other for other in others if other.verdict == "worse"]
+    far_ahead = [other for other in worse if _is_far_ahead(other, quilt)]
+    if far_ahead:
+        best = max(far_ahead, key=lambda other: other.n_right)
+        return f"Do not take this model: train on {_ROWS[best.name]} instead, which does better."
+    if len(better) == len(others):
+        than = "the others" if len(others) > 1 else f"{better[0]}, the only other"
+        return f"Take this model: it is clearly better than {than}."
+    if better:
+        return _either(quilt, better, [other for other in others if other.name not in better])
+    rows = " or ".join(_ROWS[other.name] for other in worse)
+    return (
+        f"Train on {rows}, which is simpler, or take this model: it is clearly behind, but by "
+        f"less than {100 * _NEGLIGIBLE:g} % of the rows."
+    )
+
+
+def _either(quilt: MethodScore, better: Sequence[str], others: Sequence[MethodScore]) -> str:
+    """Return that both this model and simpler ones, equally good so far, may be taken."""
+    rows = " or ".join(_ROWS[other.name] for other in others)
+    compared = " and ".join(
+        f"{'slightly behind' if other.verdict == 'worse' else 'not clearly different from'} "
+        f"{other.name}"
+        for other in others
+    )
+    return (
+        f"Take this model, or train on {rows}, which is simpler: on {quilt.n_rows:,} rows this "
+        f"model is clearly better than {' and '.join(better)}, and {compared}."
+    )
+
+
+def _is_far_ahead(other: MethodScore, quilt: MethodScore) -> bool:
+    return (other.n_right - quilt.n_right) / quilt.n_rows >= _NEGLIGIBLE
+
+
+def _share(value: float | None) -> str:
+    return percent(0.0) if value is None else f"{100 * value:.1f} %"

@@ -28,7 +28,7 @@ from typing import Any
 import pyarrow as pa
 
 from driftquilt.data.column_types import check_table
-from driftquilt.decision.folder import remove_if_empty
+from driftquilt.decision.decision import remove_if_empty
 from driftquilt.decision.journal import COUNT, EVENTS, WINDOW, Journal, Line, replay_header
 from driftquilt.decision.streaming import LabelledPositions, labelled_rows
 from driftquilt.errors import InputError

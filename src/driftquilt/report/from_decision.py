@@ -11,7 +11,7 @@ import numpy as np
 from driftquilt import __version__
 from driftquilt.data.column_types import ColumnFacts
 from driftquilt.decision.decision import Decision, Origin
-from driftquilt.decision.sentences import how_much
+from driftquilt.decision.measure import how_much
 from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
 from driftquilt.text import plural
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from driftquilt.decision.measure import MethodScore
-from driftquilt.decision.sentences import how_much
+from driftquilt.decision.measure import MethodScore, how_much
 from driftquilt.quilt.explanation import KEPT_FROM, percent
 from driftquilt.quilt.method import TriedBound
 from driftquilt.report.escape import number
