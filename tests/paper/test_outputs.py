@@ -153,7 +153,7 @@ def test_the_curves_show_what_the_classifier_does_by_default() -> None:
     curves = accuracy_curves(results, "own.csv")
     assert list(curves) == shown
     svg = lines_svg(curves, title="t", x_label="x", y_label="y")
-    assert len(set(re.findall(r'<g fill="(#\w+)"', svg))) == len(shown)
+    assert len(set(re.findall(r'<path class="line ([\w ]+)"', svg))) == len(shown)
 
 
 def test_every_picture_is_valid_svg(out: Path) -> None:
@@ -166,7 +166,7 @@ def test_the_page_holds_every_table_and_picture(out: Path) -> None:
     assert page.count("<table>") == sum(
         text.count("### ") for text in (path.read_text() for path in out.glob("*.md"))
     )
-    assert page.count("<svg ") == len(list((out / "figures").iterdir()))
+    assert page.count('class="dq"') == len(list((out / "figures").iterdir()))
     assert page.count("my &lt;own&gt; method") >= page.count("<table>")
 
 

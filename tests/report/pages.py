@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from driftquilt.cli.demo import drifts_of
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.protocol import compare
 from driftquilt.quilt.method import Method, Quilt
-from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page, drifts_of
+from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
 from driftquilt.search.shared import Shared
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\x00 {{ 7 * 7 }} <b>bold</b>"

@@ -16,11 +16,11 @@ from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.report.drawing import draw_selection, draw_selections
 from driftquilt.report.lines import sparkline, stream_accuracy
 from driftquilt.report.page import Drift, mean_accuracies
-from driftquilt.report.palette import DAY, NIGHT, ink_class
 from driftquilt.report.quilt import drift_quilt, share_cover, stream_quilt
 from driftquilt.report.quilt import quilt_svg as svg_of_quilt
 from driftquilt.report.quilt_layout import Room, lay_out
 from driftquilt.report.score_panels import fold_range, score_panels
+from driftquilt.report.svg import DAY, NIGHT, ink_class
 from tests.report.pages import drifts, hostile_page, large_page, renamed
 
 SVG = "{http://www.w3.org/2000/svg}"

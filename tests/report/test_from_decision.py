@@ -10,7 +10,7 @@ from driftquilt.decision.cutting import by_column
 from driftquilt.decision.deciding import decide
 from driftquilt.decision.journal import read_replay
 from driftquilt.decision.replay import Replay
-from driftquilt.report.from_decision import page_of_decision, page_of_replay
+from driftquilt.report.page import page_of_decision, page_of_replay
 from tests.decision.tables import sine_table, tiny
 from tests.stream.streams import start
 

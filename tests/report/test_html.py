@@ -15,10 +15,9 @@ import pytest
 
 from driftquilt.decision.measure import how_much
 from driftquilt.errors import MissingExtraError
-from driftquilt.report.html import render, write_report
+from driftquilt.report.html import render, view, write_report
 from driftquilt.report.lines import accuracy_chart
 from driftquilt.report.page import Page
-from driftquilt.report.tables import view
 from tests.report.pages import HOSTILE, drifts, full_page, hostile_page, large_page
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from driftquilt.report.palette import DAY, NIGHT
+from driftquilt.report.svg import DAY, NIGHT
 from driftquilt.server.page import HEADERS, load_page
 
 PAGE = load_page()

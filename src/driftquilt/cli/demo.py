@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,13 +22,13 @@ from driftquilt.cli.output import (
 from driftquilt.files import atomic_write
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.datasets.synthetic import sine
-from driftquilt.paper.protocol import compare
+from driftquilt.paper.protocol import Outcome, compare
 from driftquilt.quilt.explanation import percent
-from driftquilt.quilt.method import DEFAULT, Method
-from driftquilt.report.page import Drift, Page, drifts_of, mean_accuracies
+from driftquilt.quilt.method import DEFAULT, Method, QuiltModel
+from driftquilt.report.page import Drift, Page, mean_accuracies
 from driftquilt.report.quilt import drift_quilt, quilt_svg
 
-__all__ = ["demo"]
+__all__ = ["demo", "drifts_of"]
 
 
 def demo(
@@ -75,6 +76,21 @@ def _adapt(seed: int) -> tuple[Drift, ...]:
             description=f"Adapting to {stream.n_segments} segments",
         )
         return tuple(drifts_of(outcomes))
+
+
+def drifts_of(outcomes: Iterable[Outcome]) -> list[Drift]:
+    """Return a drift per current segment of a comparison; segments without Quilt have none."""
+    models: dict[Hashable, QuiltModel] = {}
+    accuracies: dict[Hashable, dict[str, float]] = {}
+    for outcome in outcomes:
+        accuracies.setdefault(outcome.segment, {})[outcome.method] = outcome.accuracy
+        if isinstance(outcome.model, QuiltModel):
+            models[outcome.segment] = outcome.model
+    return [
+        Drift(models[name].selection, values, tuple(models[name].tried_bounds()))
+        for name, values in accuracies.items()
+        if name in models
+    ]
 
 
 def _page(drifts: tuple[Drift, ...]) -> Page:

@@ -23,9 +23,9 @@ from driftquilt.data.files import Data, open_data
 from driftquilt.data.source import TextFormat
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.files import atomic_write
-from driftquilt.report.escape import clean
 from driftquilt.report.html import render
 from driftquilt.report.page import Page
+from driftquilt.report.svg import clean
 from driftquilt.text import json_safe, suggest
 
 __all__ = [

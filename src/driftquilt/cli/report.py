@@ -13,9 +13,8 @@ from driftquilt.decision.backtest import RunRecord
 from driftquilt.decision.decision import REPORT, SELECTION, read_decision
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
 from driftquilt.errors import InputError
-from driftquilt.report.from_decision import page_of_decision, page_of_replay
 from driftquilt.report.html import write_report
-from driftquilt.report.page import Page
+from driftquilt.report.page import Page, page_of_decision, page_of_replay
 
 __all__ = ["page_of_run", "report"]
 

@@ -52,8 +52,8 @@ from driftquilt.decision.decision import (
 from driftquilt.decision.measure import MethodScore
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import percent
-from driftquilt.report.escape import clean
-from driftquilt.report.from_decision import page_of_decision
+from driftquilt.report.page import page_of_decision
+from driftquilt.report.svg import clean
 from driftquilt.text import listing, plural
 
 __all__ = ["select"]

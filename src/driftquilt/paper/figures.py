@@ -11,7 +11,7 @@ current concept, one with the other.
 True
 
 >>> svg = lines_svg({"a": [(1, 2.0), (2, 3.0)]}, title="t", x_label="x", y_label="y")
->>> svg.count("<polyline")
+>>> svg.count("<path")
 1
 """
 
@@ -19,9 +19,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from xml.sax.saxutils import escape, quoteattr
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -32,6 +30,8 @@ from driftquilt.learners.mlp import MLP
 from driftquilt.paper.plan import EXPERIMENTS, METHODS
 from driftquilt.paper.results import Result
 from driftquilt.quilt.executor import one_blas_thread
+from driftquilt.report.lines import Chart, Line, View, chart_parts, round_ticks
+from driftquilt.report.svg import content, picture, shorten
 
 __all__ = [
     "Series",
@@ -42,18 +42,10 @@ __all__ = [
     "lines_svg",
 ]
 
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 640, 372, 64, 170, 60, 48
+_WIDTH, _HEIGHT = 640, 380
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 176, 66, 52  # from the edges to the box of the lines
 _ROW, _LETTERS = 20, 20  # of the legend: height of a row, letters that fit into one
-_COLOURS = (
-    "#0b6e6e", "#c2571a", "#5b5bd6", "#777777", "#b3261e", "#2e7d32", "#8e24aa", "#0277bd",
-    "#a1887f", "#f9a825", "#455a64",
-)  # fmt: skip
-_STYLE = """
-svg{background:#fff;font:12px system-ui,sans-serif} text{fill:#222} .grid{stroke:#ddd}
-.end{text-anchor:end} .middle{text-anchor:middle} polyline{fill:none;stroke-width:2}
-@media (prefers-color-scheme:dark){svg{background:#16191c} text{fill:#e8e8e8}
-.grid{stroke:#333} g{filter:brightness(1.6)}}
-"""
+_N_TICKS = 5
 
 Series = Mapping[str, Sequence[tuple[float, float]]]
 Points = dict[str, list[tuple[float, float]]]
@@ -131,110 +123,64 @@ def _curves(
     }
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """Where a point of the data stands in the picture."""
-
-    x_ticks: Sequence[float]
-    y_ticks: Sequence[float]
-    log_y: bool
-
-    def x(self, value: float) -> float:
-        low, high = self.x_ticks[0], self.x_ticks[-1]
-        return _LEFT + (value - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT)
-
-    def y(self, value: float) -> float:
-        low, high = self.y_ticks[0], self.y_ticks[-1]
-        if self.log_y:
-            low, high, value = math.log(low), math.log(high), math.log(value)
-        return _HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
-
-
 def lines_svg(
     series: Series, *, title: str, x_label: str, y_label: str, log_y: bool = False
 ) -> str:
-    """The picture as SVG text; points that have no place in it are left out."""
-    shown = {
-        name: [(x, y) for x, y in points if math.isfinite(x + y) and (y > 0 or not log_y)]
+    """Return the picture as SVG text; points that have no place in it are left out."""
+    shown = [
+        (name, {x: y for x, y in points if math.isfinite(x + y) and (y > 0 or not log_y)})
         for name, points in series.items()
-    }
-    xs = [x for points in shown.values() for x, _ in points] or [0.0]
-    ys = [y for points in shown.values() for _, y in points] or [1.0]
-    y_ticks = _decades(min(ys), max(ys)) if log_y else _steps(min(ys), max(ys))
-    frame = _Frame(_steps(min(xs), max(xs)), y_ticks, log_y)
-    height = max(_HEIGHT, _TOP + _ROW * (len(shown) + 1))
+    ]
+    xs = sorted({x for _, points in shown for x in points}) or [0.0]
+    ys = [y for _, points in shown for y in points.values()] or [1.0]
+    lines = tuple(
+        Line(name, tuple(points.get(x, math.nan) for x in xs), k)
+        for k, (name, points) in enumerate(shown)
+    )
+    y_ticks = _decades(min(ys), max(ys)) if log_y else ()
+    y_range = (y_ticks[0], y_ticks[-1]) if log_y else _with_margin(min(ys), max(ys))
+    chart = Chart(
+        title,
+        x_label,
+        (View(tuple(xs), lines),),
+        (xs[0], max(xs[-1], xs[0] + 1)),
+        y_range,
+        y_ticks or round_ticks(*y_range, _N_TICKS),
+        log_y=log_y,
+    )
+    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
-        f'width="{_WIDTH}" height="{height}" role="img" aria-label={quoteattr(_clean(title))}>',
-        f"<style>{_STYLE}</style>",
-        f'<text x="16" y="22" font-size="15">{_text(title)}</text>',
-        *_axes(frame, x_label, y_label),
+        f'<text class="small faint" x="20" y="50">{content(y_label)}</text>',
+        f'<svg x="{_LEFT}" y="{_TOP}" width="{width}" height="{height}" overflow="visible">',
+        *chart_parts(chart, width, height),
+        "</svg>",
+        *_legend(lines),
     ]
-    for number, (name, points) in enumerate(shown.items()):
-        parts += _line(frame, number, name, points)
-    return "\n".join([*parts, "</svg>"])
+    return picture(parts, _WIDTH, max(_HEIGHT, _TOP + _ROW * (len(lines) + 1)), title)
 
 
-def _axes(frame: _Frame, x_label: str, y_label: str) -> list[str]:
-    right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    middle = (_LEFT + right) / 2
-    parts = [
-        f'<text x="16" y="{_TOP - 16}">{_text(y_label)}</text>',
-        f'<text class="middle" x="{middle}" y="{_HEIGHT - 10}">{_text(x_label)}</text>',
-    ]
-    for tick in frame.y_ticks:
-        y = frame.y(tick)
-        parts += [
-            f'<line class="grid" x1="{_LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>',
-            f'<text class="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{tick:g}</text>',
-        ]
-    for tick in frame.x_ticks:
-        x = frame.x(tick)
-        parts.append(f'<text class="middle" x="{x:.1f}" y="{bottom + 18}">{tick:g}</text>')
-    return parts
+def _legend(lines: Sequence[Line]) -> Iterator[str]:
+    x = _WIDTH - _RIGHT + 14
+    for k, line in enumerate(lines):
+        y = _TOP + 6 + _ROW * k
+        yield f'<line class="line {line.style}" x1="{x}" x2="{x + 16}" y1="{y}" y2="{y}"/>'
+        name = content(shorten(line.name, _LETTERS))
+        full = content(line.name)
+        yield f'<text class="small" x="{x + 22}" y="{y + 4}">{name}<title>{full}</title></text>'
 
 
-def _line(
-    frame: _Frame, number: int, name: str, points: Sequence[tuple[float, float]]
-) -> list[str]:
-    colour = _COLOURS[number % len(_COLOURS)]
-    places = [(f"{frame.x(x):.1f}", f"{frame.y(y):.1f}") for x, y in points]
-    path = " ".join(f"{x},{y}" for x, y in places)
-    left, top = _WIDTH - _RIGHT + 12, _TOP + 10 + _ROW * number
-    short = name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
-    return [
-        f'<g fill="{colour}" stroke="{colour}"><title>{_text(name)}</title>',
-        f'<polyline points="{path}"/>',
-        *(f'<circle cx="{x}" cy="{y}" r="2"/>' for x, y in places),
-        f'<rect x="{left}" y="{top - 7}" width="12" height="4"/></g>',
-        f'<text x="{left + 18}" y="{top}">{_text(short)}</text>',
-    ]
-
-
-def _clean(text: str) -> str:
-    """Without the letters that XML has no place for."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-def _text(text: str) -> str:
-    return escape(_clean(text))
-
-
-def _steps(low: float, high: float) -> list[float]:
-    """Round numbers that enclose a range, about five of them."""
+def _with_margin(low: float, high: float) -> tuple[float, float]:
+    """Return a range around two values, which may be the same."""
     size = max(abs(low), abs(high))
     span = high - low if high - low > 1e-9 * size else size
-    rough = (span if span > 1e-300 else 1.0) / 5  # noqa: PLR2004  # below it is as good as none
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(unit * factor for factor in (1, 2, 5, 10, 20) if unit * factor >= rough)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    return [k * step for k in range(first, max(last, first + 1) + 1)]
+    margin = 0.06 * (span if span > 1e-300 else 1.0)  # noqa: PLR2004  # below it is as good as none
+    return low - margin, high + margin
 
 
-def _decades(low: float, high: float) -> list[float]:
-    """Powers of ten that enclose a range."""
+def _decades(low: float, high: float) -> tuple[float, ...]:
+    """Return powers of ten that enclose a range."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return [10.0**k for k in range(first, max(last, first + 1) + 1)]
+    return tuple(10.0**k for k in range(first, max(last, first + 1) + 1))
 
 
 def _segment(rng: np.random.Generator, name: str, label: int, n_rows: int) -> Segment:

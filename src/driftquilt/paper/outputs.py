@@ -40,7 +40,7 @@ border-bottom:1px solid #8884}} small{{opacity:.75}} tbody tr:hover{{background:
 th:first-child{{position:sticky;left:0;background:Canvas;text-align:left;font-weight:400;
 padding-left:0}} .figures{{display:grid;gap:1rem;
 grid-template-columns:repeat(auto-fit,minmax(min(30rem,100%),1fr))}}
-svg{{max-width:100%;height:auto}}
+.figures>svg{{max-width:100%;height:auto}}
 </style></head><body>
 <h1>{title}</h1>
 <p>{legend}</p><p>driftquilt {version}; command: <code>{command}</code></p>

@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing, draw_selection, draw_selections
-    from driftquilt.report.from_decision import page_of_decision, page_of_replay
     from driftquilt.report.html import render, write_report
-    from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
+    from driftquilt.report.page import (
+        AccuracyLines,
+        ColumnNote,
+        Drift,
+        Page,
+        page_of_decision,
+        page_of_replay,
+    )
 
 __all__ = [
     "AccuracyLines",
@@ -34,7 +40,7 @@ __all__ = [
     "write_report",
 ]
 
-# Looked up at first use: the command line needs `escape` alone.
+# Looked up at first use: the command line needs `svg.clean` alone.
 _MODULES = {
     "AccuracyLines": "page",
     "ColumnNote": "page",
@@ -43,8 +49,8 @@ _MODULES = {
     "Page": "page",
     "draw_selection": "drawing",
     "draw_selections": "drawing",
-    "page_of_decision": "from_decision",
-    "page_of_replay": "from_decision",
+    "page_of_decision": "page",
+    "page_of_replay": "page",
     "render": "html",
     "write_report": "html",
 }

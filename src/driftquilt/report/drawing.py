@@ -16,11 +16,11 @@ from pathlib import Path
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.explanation import Selection
-from driftquilt.report.escape import content, shorten
 from driftquilt.report.page import Drift
-from driftquilt.report.quilt import drift_quilt, quilt_height, quilt_parts, quilt_svg, svg_of
+from driftquilt.report.quilt import drift_quilt, quilt_height, quilt_parts, quilt_svg
 from driftquilt.report.quilt_layout import lay_out
 from driftquilt.report.score_panels import PANEL_HEIGHT, panel_parts, score_panels
+from driftquilt.report.svg import picture
 
 __all__ = ["Drawing", "draw_selection", "draw_selections"]
 
@@ -74,9 +74,8 @@ def draw_selection(selection: Selection) -> Drawing:
     panels = score_panels(selection)
     width = max(layout.width, _WIDTH if panels else 0)
     height = quilt_height(layout)
-    parts = [f'<text class="head" x="20" y="28">{content(shorten(title, int(width / 9)))}</text>']
-    parts += quilt_parts(quilt, layout)
+    parts = list(quilt_parts(quilt, layout))
     for number, panel in enumerate(panels):
         half = width / len(panels)
         parts += panel_parts(panel, 20 + number * half, height, half - 20)
-    return Drawing(svg_of(parts, width, height + (PANEL_HEIGHT if panels else 0), title))
+    return Drawing(picture(parts, width, height + (PANEL_HEIGHT if panels else 0), title))

@@ -12,24 +12,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from driftquilt.decision.measure import MethodScore, how_much
 from driftquilt.errors import MissingExtraError
 from driftquilt.files import atomic_write
-from driftquilt.report.escape import clean
+from driftquilt.quilt.explanation import KEPT_FROM, percent
+from driftquilt.quilt.method import TriedBound
 from driftquilt.report.lines import accuracy_chart, page_chart
-from driftquilt.report.page import Drift, Page
-from driftquilt.report.palette import DAY, NIGHT, picture_style, variables
+from driftquilt.report.page import Drift, Page, mean_accuracies
 from driftquilt.report.quilt import drift_quilt, page_quilt
 from driftquilt.report.quilt_layout import Room
 from driftquilt.report.score_panels import score_panels
-from driftquilt.report.tables import view
+from driftquilt.report.svg import DAY, NIGHT, clean, number, picture_style, variables
+from driftquilt.text import plural
 
-__all__ = ["drawing_files", "render", "write_report"]
+__all__ = ["drawing_files", "render", "view", "write_report"]
 
 _MAX_POINTS, _MIN_POINTS = 20_000, 16  # of all lines together: some 240 KB; and of each
 _CHART_HEIGHT, _SCORES_HEIGHT = 280, 260
@@ -119,3 +122,150 @@ def _policy(script: str) -> str:
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "img-src data:"
     )
+
+
+def view(page: Page) -> dict[str, Any]:
+    """Return the words and numbers of everything but the drawings."""
+    means = mean_accuracies(page.drifts)
+    return {
+        "page": page,
+        "tiles": _tiles(page, means),
+        "means": {name: number(value, 3) for name, value in means.items()},
+        "drifts": [_drift_view(drift) for drift in page.drifts],
+        "accuracies": [_accuracy_row(drift, list(means)) for drift in page.drifts],
+        "columns": [
+            {**vars(column), "missing": percent(column.missing), "missing_value": column.missing}
+            for column in page.columns
+        ],
+        "compared": [_compared(method) for method in page.methods],
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a number that a script can sort by, or none."""
+    return round(value, 6) if value is not None and math.isfinite(value) else None
+
+
+def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
+    if not page.drifts:
+        return []
+    several = len(page.drifts) > 1
+    tiles = [(str(len(page.drifts)), "models" if several else "model"), *_kept_tile(page.drifts)]
+    ours, *others = means.items() or [("", math.nan)]
+    if ours[0]:
+        since = ", from when each model took over" if page.accuracy is not None else ""
+        mean = f"mean accuracy of {ours[0]} over models" if several else f"accuracy of {ours[0]}"
+        tiles.append((number(ours[1], 3), f"{mean}{since}"))
+    if others:
+        best = max(others, key=lambda item: item[1])
+        against = f"against {best[0]}, the best of the others"
+        tiles.append((_difference(page, best[0], ours[1] - best[1]), against))
+    return tiles
+
+
+def _difference(page: Page, other: str, value: float) -> str:
+    """Return by how much we are better, if the rows it was measured on suffice to tell."""
+    verdicts = {method.name: method.verdict for method in page.methods}
+    is_unclear = verdicts.get(other) == "no clear difference"
+    return "no clear difference" if is_unclear else number(value, 3, "+")
+
+
+def _compared(method: MethodScore) -> dict[str, Any]:
+    low, high = method.interval
+    measured = method.accuracy is not None
+    return {
+        "name": method.name,
+        "validation": number(method.validation, 3),
+        "validation_value": _finite(method.validation),
+        "accuracy": number(method.accuracy, 3),
+        "accuracy_value": _finite(method.accuracy),
+        "right": f"{method.n_right:,} of {method.n_rows:,}" if measured else number(None, 0),
+        "interval": f"{number(low, 3)} to {number(high, 3)}" if measured else number(None, 0),
+        "verdict": "" if method.name == "Quilt" or not measured else method.verdict,
+    }
+
+
+def _kept_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
+    shares = [share for drift in drifts for share in drift.shares.values()]
+    if not shares:
+        return []
+    words = f"past segment{'' if len(shares) == 1 else 's'} kept{how_much(shares)}"
+    words += "; over all models" if len(drifts) > 1 else ""
+    return [(f"{sum(share >= KEPT_FROM for share in shares)} of {len(shares)}", words)]
+
+
+def _drift_view(drift: Drift) -> dict[str, Any]:
+    return {
+        "name": drift.name,
+        "n_current": plural(drift.selection.n_current, "current row"),
+        "row": drift.row,
+        "kept": f"{len(drift.kept)} of {plural(len(drift.uses), 'past segment')} kept"
+        f"{how_much(drift.shares.values())}",
+        "bound": number(drift.selection.disparity_max, 3),
+        "over_folds": _over_folds(drift),
+        "segments": _segment_rows(drift),
+        "has_correct": bool(drift.correct),
+        "folds": _fold_views(drift.bounds),
+    }
+
+
+def _over_folds(drift: Drift) -> str:
+    """Return what scores, shares and the bound of a drift are made from; nothing for one fold."""
+    n_folds = len(drift.selection.folds)
+    return f" They are over {n_folds} folds together, the bound is their mean." * (n_folds > 1)
+
+
+def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": use.name,
+            "n_rows": use.n_rows,
+            "correct": drift.correct.get(str(use.name)),
+            "correct_text": number(drift.correct.get(str(use.name)), 3),
+            "disparity": _finite(use.disparity.median),
+            "disparity_text": number(use.disparity.median, 3),
+            "gain": _finite(use.gain.median),
+            "gain_text": number(use.gain.median, 4, "+"),
+            "share": use.share,
+            "share_text": percent(use.share),
+            "kept": use.kept,
+            "word": use.word,
+            "why": f"{use.reason[0].upper()}{use.reason[1:]}.",
+        }
+        for use in drift.uses
+    ]
+
+
+def _fold_views(bounds: Iterable[TriedBound]) -> list[list[dict[str, Any]]]:
+    """Return the trials of each fold, by rising bound."""
+    folds: dict[int, list[TriedBound]] = {}
+    for bound in bounds:
+        folds.setdefault(bound.fold, []).append(bound)
+    return [
+        [
+            {
+                "disparity_max": f"{bound.disparity_max:.3f}",
+                "loss": number(bound.validation_loss, 4),
+                "n_epochs": bound.n_epochs,
+                "won": bound.won,
+            }
+            for bound in sorted(folds[fold], key=lambda bound: bound.disparity_max)
+        ]
+        for fold in sorted(folds)
+    ]
+
+
+def _accuracy_row(drift: Drift, methods: Sequence[str]) -> dict[str, Any]:
+    known = [value for value in drift.accuracies.values() if math.isfinite(value)]
+    best = round(max(known), 3) if known else None
+    return {
+        "name": drift.name,
+        "cells": [
+            (
+                number(drift.accuracies.get(method), 3),
+                _finite(drift.accuracies.get(method)),
+                method in drift.accuracies and round(drift.accuracies[method], 3) == best,
+            )
+            for method in methods
+        ],
+    }

@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from driftquilt.report.escape import attribute, clean, content, shorten
 from driftquilt.report.page import AccuracyLines, Drift, mean_accuracies
-from driftquilt.report.palette import METHODS
+from driftquilt.report.svg import METHODS, attribute, clean, content, shorten
 from driftquilt.text import plural
 
 __all__ = [
@@ -63,8 +62,11 @@ class Line:
 
     @property
     def style(self) -> str:
-        """The class that gives the line its colour."""
-        return "faded" if self.color is None else f"m{self.color % len(METHODS)}"
+        """The classes that give the line its colour, and dashes when the colours repeat."""
+        if self.color is None:
+            return "faded"
+        turn, color = divmod(self.color, len(METHODS))
+        return f"m{color} dashed" if turn % 2 else f"m{color}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Chart:
     """One or more views on the same axes; the first is shown until another is chosen.
 
     `names` label the places 0, 1, … of an axis without numbers. `drifts` are places, each with the
-    number of the model that followed, if one did. `dots` marks every value.
+    number of the model that followed, if one did. `dots` marks every value. `log_y` gives every
+    power of ten the same room.
     """
 
     label: str
@@ -94,6 +97,7 @@ class Chart:
     names: tuple[str, ...] = ()
     drifts: tuple[tuple[float, int | None], ...] = ()
     dots: bool = False
+    log_y: bool = False
 
     def x(self, value: float) -> float:
         """Return the place of a value from left to right, between 0 and 1."""
@@ -103,6 +107,8 @@ class Chart:
     def y(self, value: float) -> float:
         """Return the place of a value from top to bottom, between 0 and 1."""
         low, high = self.y_range
+        if self.log_y:
+            low, high, value = math.log(low), math.log(high), math.log(value)
         return (high - value) / ((high - low) or 1)
 
 
@@ -130,7 +136,7 @@ def round_ticks(low: float, high: float, n_ticks: int) -> tuple[float, ...]:
     unit = 10.0 ** math.floor(math.log10(rough or 1))
     step = next(unit * times for times in (1, 2, 5, 10) if unit * times >= rough)
     ticks = range(math.ceil(low / step), math.floor(high / step) + 1)
-    return tuple(round(step * k, 12) for k in ticks)
+    return tuple(float(f"{step * k:.12g}") for k in ticks)
 
 
 def accuracy_chart(accuracy: AccuracyLines | None, drifts: Sequence[Drift]) -> Chart | None:

@@ -1,4 +1,4 @@
-"""The values of a report; `html` renders them and computes nothing.
+"""The values of a report, made from decisions and replays; `html` renders them.
 
 A page has one `Drift` for each model that was trained for a new current segment: the selection with
 its scores, and the accuracy of the model and of others.
@@ -9,22 +9,35 @@ its scores, and the accuracy of the model and of others.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftquilt.decision.decision import Origin
-from driftquilt.decision.measure import MethodScore
+from driftquilt import __version__
+from driftquilt.data.column_types import ColumnFacts
+from driftquilt.decision.decision import Decision, Origin
+from driftquilt.decision.measure import MethodScore, how_much
 from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
-from driftquilt.quilt.method import QuiltModel, TriedBound
+from driftquilt.quilt.method import TriedBound
+from driftquilt.text import plural
 
-if TYPE_CHECKING:
-    from driftquilt.paper.protocol import Outcome
+if TYPE_CHECKING:  # a decision has no stream
+    from driftquilt.decision.journal import PromotedModel, Replayed
 
-__all__ = ["AccuracyLines", "ColumnNote", "Drift", "Page", "drifts_of", "mean_accuracies"]
+__all__ = [
+    "AccuracyLines",
+    "ColumnNote",
+    "Drift",
+    "Page",
+    "mean_accuracies",
+    "page_of_decision",
+    "page_of_replay",
+]
+
+Counts = Mapping[str, Mapping[int, float]]  # accuracy over some rows, by method and last row
 
 
 @dataclass(frozen=True)
@@ -107,21 +120,6 @@ class Page:
     origin: Origin | None = None
 
 
-def drifts_of(outcomes: Iterable[Outcome]) -> list[Drift]:
-    """Return a drift per current segment of a comparison; segments without Quilt have none."""
-    models: dict[Hashable, QuiltModel] = {}
-    accuracies: dict[Hashable, dict[str, float]] = {}
-    for outcome in outcomes:
-        accuracies.setdefault(outcome.segment, {})[outcome.method] = outcome.accuracy
-        if isinstance(outcome.model, QuiltModel):
-            models[outcome.segment] = outcome.model
-    return [
-        Drift(models[name].selection, values, tuple(models[name].tried_bounds()))
-        for name, values in accuracies.items()
-        if name in models
-    ]
-
-
 def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
     """Return each method's accuracy, averaged over the drifts that have it."""
     by_method: dict[str, list[float]] = {}
@@ -129,3 +127,108 @@ def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
         for method, accuracy in drift.accuracies.items():
             by_method.setdefault(method, []).append(accuracy)
     return {method: float(np.mean(values)) for method, values in by_method.items()}
+
+
+def page_of_decision(decision: Decision, *, title: str = "") -> Page:
+    """Return a page with the one selection of a decision."""
+    accuracies = {m.name: m.accuracy for m in decision.methods if m.accuracy is not None}
+    drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.correct)
+    return Page(
+        title or f"Retraining for {decision.current}",
+        decision.sentences(),
+        (drift,),
+        None,
+        _notes(decision.columns),
+        decision.warnings,
+        {"driftquilt": decision.version},
+        "" if decision.origin is None else decision.origin.command,
+        decision.cut,
+        decision.methods,
+        decision.origin,
+    )
+
+
+def page_of_replay(
+    replayed: Replayed,
+    baselines: Counts | None = None,
+    *,
+    title: str = "",
+    origin: Origin | None = None,
+    warnings: Sequence[str] = (),
+    columns: Sequence[ColumnFacts] = (),
+) -> Page:
+    """Return a page with a selection per segment; `baselines` are accuracies of other methods."""
+    whole = {
+        count.row: count.value for count in replayed.accuracy if count.n_rows == replayed.count
+    }
+    counts = {"Quilt": whole, **(baselines or {})}
+    skipped = replayed.n_skipped
+    without = f"{plural(skipped, 'row')} without {replayed.label!r}, skipped"
+    return Page(
+        title or f"Replay of {plural(replayed.n_rows, 'row')}",
+        _sentences(replayed, alone=bool(baselines)),
+        tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
+        _rolling(replayed, counts, tuple(row for row in whole if row >= replayed.window)),
+        _notes(columns),
+        (*((without,) if skipped else ()), *warnings),
+        {"driftquilt": __version__ if origin is None else origin.version},
+        "" if origin is None else origin.command,
+        "the rows from drift to drift, or until a segment was full",
+        origin=origin,
+    )
+
+
+def _notes(columns: Sequence[ColumnFacts]) -> tuple[ColumnNote, ...]:
+    return tuple(ColumnNote(c.name, c.kind, c.missing, c.note) for c in columns)
+
+
+def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
+    share = replayed.n_right / max(replayed.n_rows, 1)
+    among = ", including those before each new model took over" if replayed.drifts else ""
+    sentences = [
+        f"In {plural(replayed.n_rows, 'row')} {plural(replayed.n_drifts, 'drift')} "
+        f"{'was' if replayed.n_drifts == 1 else 'were'} detected, and a new model took over in "
+        f"{plural(len(replayed.drifts), 'segment')}.",
+        "Each row was predicted before it was learned, by the model in use and a small net beside "
+        f"it that learns from every row: {replayed.n_right:,} predictions were correct "
+        f"({100 * share:.1f} % of all rows{among})."
+        f"{' All data and current only have no such net beside them.' if alone else ''}",
+    ]
+    if replayed.drifts:
+        last = replayed.drifts[-1]
+        kept = sum(use.kept for use in last.selection)
+        sentences.append(
+            f"The last model took over after row {last.row:,} and was trained on {kept} of "
+            f"{plural(len(last.selection), 'past segment')}"
+            f"{how_much(use.share for use in last.selection)}."
+        )
+    return tuple(sentences)
+
+
+def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:
+    """Return the segment's last model; accuracies are from its first model to its end."""
+    begin = replayed.begin_of(drift)
+    end = min((row for row in replayed.seals if row > drift.row), default=replayed.n_rows)
+    in_segment = {
+        name: [
+            value
+            for row, value in count.items()
+            if drift.since <= row - replayed.count and row <= end
+        ]
+        for name, count in counts.items()
+    }
+    accuracies = {name: float(np.mean(values)) for name, values in in_segment.items() if values}
+    selection = replace(drift.selection, current=f"rows from {begin:,} on")
+    return Drift(selection, accuracies, drift.bounds, begin or None)
+
+
+def _rolling(replayed: Replayed, counts: Counts, rows: tuple[int, ...]) -> AccuracyLines | None:
+    """Return each method's accuracy over the rows before, where all of them were measured."""
+    window, step = replayed.window, replayed.count
+
+    def mean(count: Mapping[int, float], row: int) -> float | None:
+        values = [count[at] for at in range(row, row - window, -step) if at in count]
+        return float(np.mean(values)) if len(values) == window // step else None
+
+    by_method = {name: tuple(mean(count, row) for row in rows) for name, count in counts.items()}
+    return AccuracyLines(rows, by_method, window, replayed.drift_rows) if rows else None

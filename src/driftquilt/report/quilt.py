@@ -20,9 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from driftquilt.quilt.explanation import SegmentUse, percent
-from driftquilt.report.escape import attribute, content, number, shorten
 from driftquilt.report.page import Drift
-from driftquilt.report.palette import METHODS, ink_class, picture_style
 from driftquilt.report.quilt_layout import (
     NAME_LETTERS,
     ROW_LETTERS,
@@ -33,6 +31,7 @@ from driftquilt.report.quilt_layout import (
     Room,
     lay_out,
 )
+from driftquilt.report.svg import METHODS, attribute, content, ink_class, number, picture, shorten
 from driftquilt.search.base import DISPARITY_RANGE
 
 __all__ = [
@@ -43,7 +42,6 @@ __all__ = [
     "quilt_svg",
     "share_cover",
     "stream_quilt",
-    "svg_of",
 ]
 
 _ROOM_FOR_TEXT = 30  # a patch of this size has room for a number
@@ -82,10 +80,7 @@ def stream_quilt(
 def quilt_svg(quilt: Quilt, title: str) -> str:
     """Draw a quilt as a picture of its own, with its title."""
     layout = lay_out(quilt)
-    head = (
-        f'<text class="head" x="20" y="28">{content(shorten(title, int(layout.width / 9)))}</text>'
-    )
-    return svg_of([head, *quilt_parts(quilt, layout)], layout.width, quilt_height(layout), title)
+    return picture(quilt_parts(quilt, layout), layout.width, quilt_height(layout), title)
 
 
 def page_quilt(quilt: Quilt, room: Room, label: str) -> str:
@@ -97,20 +92,6 @@ def page_quilt(quilt: Quilt, room: Room, label: str) -> str:
         f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="grid" '
         f'aria-colcount="{len(layout.columns) + 1 + layout.has_notes}" '
         f'aria-label="{attribute(label)}">{"".join(quilt_parts(quilt, layout))}</svg>'
-    )
-
-
-def svg_of(parts: Sequence[str], width: float, height: float, title: str) -> str:
-    """Return a picture of its own: its parts with the style sheet."""
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="dq" width="{width:g}" '
-            f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="img" '
-            f'aria-label="{attribute(title)}">',
-            f"<style>{picture_style()}</style>",
-            *parts,
-            "</svg>",
-        ]
     )
 
 

@@ -18,8 +18,8 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from driftquilt.report.escape import shorten
 from driftquilt.report.lines import accuracy_ticks
+from driftquilt.report.svg import shorten
 
 __all__ = ["NAME_LETTERS", "ROW_LETTERS", "Layout", "Patch", "Quilt", "QuiltRow", "Room", "lay_out"]
 

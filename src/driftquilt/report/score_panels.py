@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.quilt.explanation import Selection
-from driftquilt.report.escape import content, shorten
 from driftquilt.report.lines import Chart, Line, View, chart_parts, round_ticks
+from driftquilt.report.svg import content, shorten
 
 __all__ = ["PANEL_HEIGHT", "FoldRange", "ScorePanel", "fold_range", "panel_parts", "score_panels"]
 

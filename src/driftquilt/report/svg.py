@@ -1,17 +1,39 @@
-"""The colours of drawings and pages, light and dark, and the style sheet of drawings.
+r"""What all drawings and pages share: escaped text, numbers, colours and the style sheet.
 
-Text has the contrast of WCAG AA (4.5) on everything it may stand on; `ink_class` returns which of
-the two inks a patch needs, by how much of the accent covers it.
+Names from the data are escaped and shortened. Text has the contrast of WCAG AA (4.5) on everything
+it may stand on; `ink_class` returns which of the two inks a patch needs, by how much of the accent
+covers it.
 
+>>> shorten("a rather long name of a segment", 10), clean("a\x00b")
+('a rather …', 'a b')
+>>> shorten("segment 3 (rows 1200 to 1799)", 14)
+'segment 3 …'
+>>> attribute('"<b>"\n')
+'&quot;&lt;b&gt;&quot; '
 >>> ink_class(0.1), ink_class(0.7), ink_class(1.0)
 ('low', 'mid', 'full')
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
+from xml.sax.saxutils import escape
 
-__all__ = ["DAY", "METHODS", "NIGHT", "ink_class", "picture_style", "variables"]
+__all__ = [
+    "DAY",
+    "METHODS",
+    "NIGHT",
+    "attribute",
+    "clean",
+    "content",
+    "ink_class",
+    "number",
+    "picture",
+    "picture_style",
+    "shorten",
+    "variables",
+]
 
 DAY = {
     "paper": "#ffffff",
@@ -57,10 +79,42 @@ _SHAPE = (
     ".dq .stitch{fill:none;stroke-dasharray:3 3;pointer-events:none}"
     ".dq .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round;"
     "vector-effect:non-scaling-stroke}.dq .line.m0{stroke-width:2.4}"
-    ".dq .line.faded{stroke-width:1.1}"
+    ".dq .line.faded{stroke-width:1.1}.dq .line.dashed{stroke-dasharray:6 4}"
     ".dq .range{stroke:none;fill-opacity:.13}.dq .other{display:none}"
     ".dq .bound{stroke-dasharray:5 4}.dq .drift{stroke-width:1.5;stroke-dasharray:2 4}"
 )
+_NONE, _MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+
+
+def clean(text: object) -> str:
+    """Replace control characters and characters that reverse the text by spaces."""
+    return "".join(letter if letter.isprintable() else " " for letter in str(text))
+
+
+def content(text: object) -> str:
+    """Escape text for the content of an element."""
+    return escape(clean(text))
+
+
+def attribute(text: object) -> str:
+    """Escape text for an attribute in double quotes."""
+    return escape(clean(text), {'"': "&quot;"})
+
+
+def shorten(text: object, n_letters: int) -> str:
+    """Cut text to `n_letters`, a remark in brackets first; an ellipsis stands for the rest."""
+    text = clean(text)
+    if len(text) <= n_letters:
+        return text
+    head = text.partition(" (")[0]
+    return f"{head} …" if len(head) <= n_letters - 2 else f"{text[: n_letters - 1]}…"
+
+
+def number(value: float | None, digits: int, sign: str = "-") -> str:
+    """Return a number with so many digits; a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return _NONE
+    return f"{value:{sign}.{digits}f}".replace("-", _MINUS)
 
 
 def ink_class(cover: float) -> str:
@@ -96,4 +150,20 @@ def _inks(colours: Mapping[str, str]) -> str:
         f".dq text.mid{{fill:{mid}}}.dq text.full{{fill:{c['full']}}}{methods}"
         f".dq .faded{{fill:{c['edge']};stroke:{c['edge']}}}.dq .bound{{stroke:{c['ink']}}}"
         f".dq .drift{{stroke:{c['faint']}}}.dq .line{{fill:none}}.dq .range{{stroke:none}}"
+    )
+
+
+def picture(parts: Iterable[str], width: float, height: float, title: str) -> str:
+    """Return a picture of its own: its title and its parts, with the style sheet."""
+    head = content(shorten(title, int(width / 9)))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="dq" width="{width:g}" '
+            f'height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="img" '
+            f'aria-label="{attribute(title)}">',
+            f"<style>{picture_style()}</style>",
+            f'<text class="head" x="20" y="28">{head}</text>',
+            *parts,
+            "</svg>",
+        ]
     )
