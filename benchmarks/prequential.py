@@ -40,7 +40,7 @@ from river.tree import HoeffdingAdaptiveTreeClassifier
 from sklearn.utils import check_random_state
 
 from driftquilt.data.frame import Row
-from driftquilt.detectors.base import Never
+from driftquilt.detectors import Never
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import load, names
 from driftquilt.paper.datasets.stream import Stream

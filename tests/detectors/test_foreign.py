@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from river import drift
 
-from driftquilt.detectors import Foreign, make_detector
+from driftquilt.detectors import Foreign, RecordedDetector, make_detector
 from driftquilt.errors import InputError
 from tests.detectors.streams import answers, drifts
 
@@ -117,9 +117,24 @@ def test_one_that_must_be_called_to_answer_is_refused() -> None:
         make_detector(Called())
 
 
-def test_one_that_watches_something_else_is_refused() -> None:
-    class Sideways(Streak):
-        watches = "labels"
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("watches", "labels"), ("replay_limit", 9), ("replay_limit", "many"), ("replay_limit", 1e4)],
+)
+def test_an_attribute_that_makes_no_sense_is_refused(name: str, value: Any) -> None:
+    strange = Streak()
+    setattr(strange, name, value)
+    with pytest.raises(InputError, match=f"{name}|watches {value!r}"):
+        make_detector(strange)
 
-    with pytest.raises(InputError, match="watches 'labels'"):
-        make_detector(Sideways())
+
+@pytest.mark.parametrize("cls", [Streak, Cloning])
+def test_it_may_say_after_how_many_values_it_is_started_again(cls: type[Streak]) -> None:
+    cls_with_limit = type("Slow", (cls,), {"replay_limit": 50, "clone": lambda _: cls_with_limit()})
+    detector = RecordedDetector(make_detector(cls_with_limit()))
+    lengths = []
+    for _ in range(120):
+        detector.update(0.0)
+        lengths.append(len(detector))
+    assert lengths[48:50] == [49, 5]
+    assert max(lengths) == 49

@@ -27,9 +27,9 @@ from driftquilt.detectors import (
     Foreign,
     RecordedDetector,
     RiverDetector,
+    base,
     foreign,
     make_detector,
-    replay,
 )
 from driftquilt.errors import InputError
 from tests.detectors.streams import answers, errors, normal_rows
@@ -134,7 +134,7 @@ def test_replayed_it_goes_on_to_the_end_alike(kind: str, cut: int, n_before: int
 def test_one_that_sees_no_drift_for_long_is_started_again_with_the_newest(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "_LIMIT", 100)
+    monkeypatch.setattr(base, "_REPLAY_LIMIT", 100)
     monkeypatch.setattr(foreign, "_SLOW", 100)
     monkeypatch.setattr(DAWIDD, "replay_limit", 100)
     live = RecordedDetector(make(kind))

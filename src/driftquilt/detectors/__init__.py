@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from driftquilt.detectors.base import Detector, Never
+from driftquilt.detectors.base import Detector, RecordedDetector
 from driftquilt.detectors.dawidd import DAWIDD
 from driftquilt.detectors.foreign import Foreign, RiverDetector
 from driftquilt.detectors.hdddm import HDDDM
-from driftquilt.detectors.known import EveryRows, KnownDrifts
-from driftquilt.detectors.named import BY_NAME, DETECTORS, NEED_SETTINGS, make_detector
-from driftquilt.detectors.replay import RecordedDetector
+from driftquilt.detectors.named import (
+    BY_NAME,
+    DETECTORS,
+    NEED_SETTINGS,
+    EveryRows,
+    KnownDrifts,
+    Never,
+    make_detector,
+)
 
 __all__ = [
     "BY_NAME",

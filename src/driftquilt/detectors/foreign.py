@@ -21,10 +21,10 @@ seen, which a restart of a stream does not know of. KSWIN draws samples; without
 which `settings()` then names, so that it can be made again, and has seen nothing.
 
 Any other object needs `update(value)` and `drift_detected`, a property or attribute; a class of
-another library that has both will do. It watches errors unless its attribute `watches` says "row".
-`fresh` is its own `clone()`; else a copy made before the first update, put through its own
-`reset()` if it has one. Its settings only name its class: an object cannot be made from them, and
-has to be given again.
+another library that has both will do. It watches errors unless its attribute `watches` says "row",
+and may have a `replay_limit`, as `base` says. `fresh` is its own `clone()`; else a copy made before
+the first update, put through its own `reset()` if it has one. Its settings only name its class: an
+object cannot be made from them, and has to be given again.
 
 >>> detector = RiverDetector("adwin", delta=0.01)
 >>> for row in range(400):
@@ -59,6 +59,7 @@ from driftquilt.detectors.base import (
     FLAG,
     Watched,
     check_error,
+    check_replay_limit,
     check_row,
     check_settings,
     choice,
@@ -202,6 +203,8 @@ class Foreign:
     def __init__(self, detector: Any) -> None:
         _check_shape(detector)
         self.watches: Watched = getattr(detector, "watches", "error")
+        if hasattr(detector, "replay_limit"):
+            self.replay_limit: int = detector.replay_limit
         self._detector = detector
         self._unused = None if _can(detector, "clone") else _copied(detector)
         self._width: int | None = None
@@ -245,6 +248,7 @@ def _check_shape(detector: Any) -> None:
     watches = getattr(detector, "watches", "error")
     if not isinstance(watches, str) or watches not in ("error", "row"):
         raise InputError(f"{name} watches {shown(watches)}; a detector watches 'error' or 'row'")
+    check_replay_limit(detector)
 
 
 def _copied(detector: Any) -> Any:

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from driftquilt.data.frame import Frame, Row
 from driftquilt.data.labels import Label
-from driftquilt.detectors.base import Detector
-from driftquilt.detectors.replay import RecordedDetector
+from driftquilt.detectors.base import Detector, RecordedDetector
 from driftquilt.learners.mlp import MLP
 from driftquilt.stream.experts import Champion, Expert, OnlineNet
 
