@@ -10,7 +10,7 @@ import pytest
 
 from driftquilt.store import DiskStore, Store
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.history import first_row
+from driftquilt.stream.persistence import first_row
 from tests.crash.killing import Workers, report
 from tests.stream.streams import TURN, as_stored, hasty, learn, left_in, rows, start, stored_rows
 

@@ -25,8 +25,8 @@ from driftquilt.server.settings import load_settings
 from driftquilt.server.worker import StreamWorker
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.folder import model_path
-from driftquilt.stream.checkpoint import versions
 from driftquilt.stream.events import TrainingFailed
+from driftquilt.stream.persistence import versions
 from driftquilt.stream.training import Outcome, Trainer, Training, on_thread
 from driftquilt.stream.workers import Workers
 from tests.server.failing_disk import full_disk

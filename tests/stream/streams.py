@@ -15,8 +15,7 @@ from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.checkpoint import read_checkpoint, versions
-from driftquilt.stream.history import first_row
+from driftquilt.stream.persistence import first_row, read_checkpoint, versions
 from driftquilt.stream.settings import Guard
 from tests.crash.disk import UnsyncedDisk
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from driftquilt.errors import InputError, StoreError
+from driftquilt.store.pending import Key
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, RowForgotten
-from driftquilt.stream.pending import Key
 from tests.stream.streams import as_stored, hasty, learn, left_in, rows, start, stored_rows
 
 ROWS = rows(60)

@@ -39,7 +39,7 @@ def test_thirty_thousand_rows_take_no_more_memory_than_ten_thousand(tmp_path: Pa
     done = subprocess.run(
         [sys.executable, "-c", WORK, str(tmp_path / "store")],
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=250,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     lines = [list(map(int, line.split())) for line in done.stdout.splitlines()]
     sizes = [line[0] for line in lines]

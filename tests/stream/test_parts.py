@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from driftquilt.data.labels import read_label
 from driftquilt.errors import InputError
-from driftquilt.store.base import SealedSegment
+from driftquilt.store import MemoryStore, SealedSegment
 from driftquilt.stream import events
 from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import Event, ModelTrained, read_event
-from driftquilt.stream.history import fade, least_used
+from driftquilt.stream.persistence import History, least_used
 from driftquilt.stream.settings import LET_ALL_THROUGH, Guard, StreamSettings
 
 losses = st.floats(0, 10)
@@ -101,10 +101,11 @@ def test_the_least_used_go_until_the_rest_is_within_bounds(
 
 
 def test_use_fades_towards_the_latest_share() -> None:
-    used = 1.0
+    history = History(MemoryStore(), StreamSettings())
+    history.restore({"1": 1.0})
     for _ in range(10):
-        used = fade(used, 0.25)
-    assert used == pytest.approx(0.25, abs=1e-3)
+        history.use({1: 0.25, 2: 1.0})  # of which the second is not there
+    assert history.used == {1: pytest.approx(0.25, abs=1e-3)}
 
 
 EXAMPLES: list[Event] = [

@@ -21,7 +21,7 @@ from driftquilt.stream.events import (
     SegmentSealed,
     TrainingFailed,
 )
-from driftquilt.stream.history import first_row
+from driftquilt.stream.persistence import first_row
 from driftquilt.stream.settings import LET_ALL_THROUGH, Guard
 from tests.stream.streams import LabelledRow, as_stored, learn, left_in, rows, start, stored_rows
 

@@ -23,9 +23,8 @@ from driftquilt.report.quilt_layout import Room
 from driftquilt.server import schemas
 from driftquilt.server.problems import Problem
 from driftquilt.server.worker import StreamWorker
-from driftquilt.stream.checkpoint import versions
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted, ModelTrained
-from driftquilt.stream.history import first_row
+from driftquilt.stream.persistence import first_row, versions
 from driftquilt.text import json_safe
 
 __all__ = [

@@ -8,9 +8,10 @@ same transaction as the learned rows, so that a row is either pending or learned
 Which rows have their label is a bitmap of `PAGE_ROWS` rows a page; it outlives the request, so
 that a label that comes twice is recognised. Numbers are the caller's, and never negative.
 
-`PendingRows` hands out ids for rows that come from elsewhere, such as those of the service, and
-limits how many wait. `add` only queues a request and is quick. `write` makes durable what is
-queued, one commit for all of it. Ids are valid once `write` has returned.
+Two classes look after such rows. `KeyedRows` has one row under each key that a caller gives, for
+`QuiltStream`. `PendingRows` hands out ids for requests of many rows, for the service: `add` only
+queues a request and is quick, `write` makes durable what is queued, one commit for all of it. Ids
+are valid once `write` has returned.
 
 >>> from driftquilt.store import MemoryStore
 >>> store = MemoryStore()
@@ -29,17 +30,25 @@ queued, one commit for all of it. Ids are valid once `write` has returned.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from driftquilt.data.frame import Row
+from driftquilt.errors import InputError
 
 if TYPE_CHECKING:
     from driftquilt.store.base import Store
 
 __all__ = [
     "PAGE_ROWS",
+    "Key",
+    "KeyedRows",
     "LabelledRows",
     "PendingChange",
     "PendingHead",
@@ -48,6 +57,8 @@ __all__ = [
     "page_place",
     "read_id",
 ]
+
+Key: TypeAlias = str | int | np.integer[Any]
 
 PAGE_ROWS = 1 << 14
 _MAX_PAGES = 1_024  # of bitmaps that are kept; rows that are older cannot wait
@@ -125,6 +136,101 @@ class LabelledRows:
         for page in gone:
             del self.pages[page]
         return changed - {*gone}, gone
+
+
+class KeyedRows:
+    """Rows by the caller's key, in order of arrival.
+
+    A key is one row's: the same row may come under it again, as after a lost answer, and another
+    may not. At most `limit` rows wait; when there are more, the oldest is forgotten. Each change
+    is returned, and has to be stored.
+
+    >>> from driftquilt.store import MemoryStore
+    >>> rows = KeyedRows(MemoryStore(), limit=1)
+    >>> first, forgotten = rows.add("order 7", {"sum": 12.0})
+    >>> first.held[0].key, first.held[0].content
+    ('order 7', b'{"sum": 12.0}')
+    >>> second, forgotten = rows.add("order 8", {"sum": 30.0})
+    >>> forgotten, second.released == [first.held[0].number]
+    ('order 7', True)
+    >>> rows.find("order 8")
+    {'sum': 30.0}
+    """
+
+    def __init__(self, store: Store, limit: int) -> None:
+        self._limit = limit
+        self._rows: dict[str | int, tuple[int, Row]] = {}
+        self._last = 0
+        for head in store.pending():
+            if head.key is not None:
+                request = store.read_pending(head.number)
+                if request is not None:
+                    self._rows[head.key] = (head.number, json.loads(request.content))
+                    self._last = head.number
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, key: Any) -> bool:
+        key = _plain_key(key)
+        return type(key) in (str, int) and key in self._rows
+
+    def expect(self, key: Any, row: Row) -> None:
+        """Refuse what is not a key, or the key of another row."""
+        key = _plain_key(key)
+        if type(key) not in (str, int):
+            raise InputError(f"the key {key!r} is a {type(key).__name__}; give a string or an int")
+        if key in self._rows and _values(self._rows[key][1]) != _values(row):
+            raise InputError(
+                f"the key {key!r} waits for its label already, with another row; give each row "
+                "its own"
+            )
+
+    def add(self, key: Any, row: Row) -> tuple[PendingChange, str | int | None]:
+        """Let a row wait; return the change and the key of the row that was forgotten for it."""
+        self.expect(key, row)
+        key = _plain_key(key)
+        if key in self._rows:
+            return PendingChange(), None
+        self._last += 1
+        self._rows[key] = (self._last, row)
+        content = json.dumps(row).encode()
+        change = PendingChange(held=[PendingRequest(self._last, 1, 0.0, "row", key, content)])
+        if len(self._rows) <= self._limit:
+            return change, None
+        oldest = next(iter(self._rows))
+        change.add(self.remove(oldest))
+        return change, oldest
+
+    def find(self, key: Any) -> Row:
+        """Return the row of a key."""
+        if key not in self:
+            raise InputError(
+                f"no row waits under the key {key!r}: it was never predicted, has its label "
+                f"already, was removed by forget, or was forgotten behind {self._limit} others; "
+                "give the row itself, learn_one(x, y)"
+            )
+        return self._rows[_plain_key(key)][1]
+
+    def remove(self, key: Any) -> PendingChange:
+        """Let a row go whose label has come, or never will."""
+        if key not in self:
+            raise InputError(
+                f"no row waits under the key {key!r}, so none can be forgotten: it was never "
+                "predicted, has its label already, or is forgotten"
+            )
+        number, _ = self._rows.pop(_plain_key(key))
+        return PendingChange(released=[number])
+
+
+def _plain_key(key: Any) -> Any:
+    """Return an integer or a string of numpy as Python's own; anything else as it is."""
+    integer = isinstance(key, np.integer) and not isinstance(key, np.timedelta64)
+    return key.item() if integer or isinstance(key, np.str_) else key
+
+
+def _values(row: Row) -> Row:
+    return {name: value for name, value in row.items() if value is not None}
 
 
 class PendingRows:

@@ -28,15 +28,7 @@ from driftquilt.data.labels import Label
 from driftquilt.errors import StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store
-from driftquilt.store.pending import PendingChange
-from driftquilt.stream.checkpoint import (
-    drop_models,
-    put_checkpoint,
-    put_model,
-    read_checkpoint,
-    read_model,
-    versions,
-)
+from driftquilt.store.pending import KeyedRows, PendingChange
 from driftquilt.stream.columns import Columns
 from driftquilt.stream.events import (
     ClassAppeared,
@@ -55,10 +47,18 @@ from driftquilt.stream.events import (
     read_event,
 )
 from driftquilt.stream.experts import Champion
-from driftquilt.stream.history import History, rows_after
 from driftquilt.stream.learning import Learning
-from driftquilt.stream.legacy import read_record, waiting_rows
-from driftquilt.stream.pending import KeyedRows
+from driftquilt.stream.persistence import (
+    History,
+    drop_models,
+    put_checkpoint,
+    put_model,
+    read_checkpoint,
+    read_model,
+    rows_after,
+    versions,
+    waiting_rows,
+)
 from driftquilt.stream.settings import Setup
 from driftquilt.stream.status import StreamStatus, column_kinds
 from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
@@ -150,12 +150,6 @@ class Engine:
             settings=self._setup["settings"],
         )
 
-    def take(self, rows: Sequence[Row], labels: Sequence[Label]) -> None:
-        """Learn rows in order and keep them; they have been checked."""
-        for row, label in zip(rows, labels, strict=True):
-            self.take_one(row, label)
-        self.put()
-
     def take_one(
         self,
         row: Row,
@@ -243,7 +237,7 @@ class Engine:
         tensors, record = read_checkpoint(self.store) or ({}, None)
         waiting, slots = waiting_rows(state, record)
         if record is not None:
-            self._unpack(tensors, read_record(record))
+            self._unpack(tensors, record)
         self._drop_unused()
         for row, label in rows_after(self.store, self._checkpoint_row):
             self.collect()

@@ -56,13 +56,11 @@ from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store, state_to_json
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
-from driftquilt.store.pending import PendingChange
-from driftquilt.stream.checkpoint import read_model
+from driftquilt.store.pending import Key, PendingChange
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, ModelPromoted, RowForgotten, TrainingFailed
 from driftquilt.stream.learning import Snapshot
-from driftquilt.stream.legacy import SLOT
-from driftquilt.stream.pending import Key
+from driftquilt.stream.persistence import SLOT, read_model
 from driftquilt.stream.settings import Guard, Setup, StreamSettings
 from driftquilt.stream.status import StreamStatus
 from driftquilt.stream.training import Trainer, on_thread

@@ -25,7 +25,7 @@ from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.model_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
-from driftquilt.stream.history import first_row
+from driftquilt.stream.persistence import first_row
 
 __all__ = ["Job", "Outcome", "Trainer", "Training", "begin", "on_thread"]
 

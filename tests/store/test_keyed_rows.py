@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driftquilt.errors import InputError
 from driftquilt.store import MemoryStore
-from driftquilt.stream.pending import KeyedRows
+from driftquilt.store.pending import KeyedRows
 
 keys = st.integers(-5, 5) | st.sampled_from(["a", "b", "1"])
 
