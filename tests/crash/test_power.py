@@ -12,8 +12,7 @@ import pytest
 
 from driftquilt.errors import StoreError
 from driftquilt.store import DiskStore
-from driftquilt.store.files import NewFile
-from driftquilt.store.folder import MANIFEST
+from driftquilt.store.files import MANIFEST, NewFile
 from tests.crash.disk import SimulatedDisk, SimulatedFiles, SimulatedNewFile, UnsyncedDisk
 from tests.crash.numbered import Contents, change, contents, expect_all, rows
 

@@ -24,7 +24,7 @@ from driftquilt.server.schemas import JSON, NewStream, Schema
 from driftquilt.server.settings import load_settings
 from driftquilt.server.worker import StreamWorker
 from driftquilt.store.disk import DiskStore
-from driftquilt.store.folder import model_path
+from driftquilt.store.files import model_path
 from driftquilt.stream.events import TrainingFailed
 from driftquilt.stream.persistence import versions
 from driftquilt.stream.training import Outcome, Trainer, Training, on_thread

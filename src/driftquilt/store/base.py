@@ -32,10 +32,12 @@ SealedSegment(number=3, name='may', n_rows=500, n_bytes=24000, sha256='')
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -48,12 +50,12 @@ from driftquilt.store.pending import (
 )
 
 __all__ = [
+    "Contents",
     "SealedSegment",
     "SegmentName",
     "State",
     "Store",
     "StoredModel",
-    "expect_rows",
     "find",
     "name_to_json",
     "record_to_json",
@@ -89,44 +91,72 @@ class StoredModel:
     sha256: str = ""  # of its file; empty in memory
 
 
-class Store(Protocol):
+@dataclass
+class Contents:
+    """What a store knows without reading rows."""
+
+    segments: dict[int, SealedSegment] = field(default_factory=dict)
+    models: dict[int, StoredModel] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)  # JSON by key
+    labelled: LabelledRows = field(default_factory=lambda: LabelledRows({}))
+    n_appended: int = 0
+    n_sealed: int = 0  # rows
+    n_segments: int = 0  # ever made
+    n_models: int = 0
+
+
+class Store(ABC):
     """The contract; the module says what it promises.
 
     `state` arguments are JSON values by key; the given keys replace those kept, others stay.
     """
 
+    _kept: Contents
+
     @property
+    @abstractmethod
     def n_appended(self) -> int:
         """Rows taken in the life of the store, dropped ones too."""
 
     @property
+    @abstractmethod
     def n_durable(self) -> int:
         """Those of them that are safe now: after `flush`, all."""
 
     @property
     def n_open(self) -> int:
         """Rows of the open segment."""
+        return self._kept.n_appended - self._kept.n_sealed
 
     @property
     def segments(self) -> tuple[SealedSegment, ...]:
         """The sealed segments, oldest first."""
+        with self._working("listing segments"):
+            return tuple(self._kept.segments.values())
 
     @property
     def next_segment(self) -> int:
         """The number that the open rows will have as a segment."""
+        return self._kept.n_segments + 1
 
     @property
     def models(self) -> tuple[StoredModel, ...]:
         """The models, oldest first."""
+        with self._working("listing models"):
+            return tuple(self._kept.models.values())
 
     @property
     def state(self) -> dict[str, Any]:
         """A copy of the state, with everything that was given so far."""
+        with self._working("reading the state"):
+            return {key: json.loads(text) for key, text in self._kept.state.items()}
 
     @property
     def labelled(self) -> LabelledRows:
         """Which pending rows have had their label; it changes with the store, and is not a copy."""
+        return self._kept.labelled
 
+    @abstractmethod
     def append(
         self,
         batch: pa.RecordBatch,
@@ -139,61 +169,84 @@ class Store(Protocol):
         to text or back is an `InputError`, whichever segment held it before.
         """
 
+    @abstractmethod
     def flush(self) -> int:
         """Make everything durable now; returns `n_durable`."""
 
+    @abstractmethod
     def seal(self, name: SegmentName = None, state: State | None = None) -> SealedSegment:
         """Make a segment of the open rows; an `InputError` if there are none."""
 
+    @abstractmethod
     def open_rows(self) -> pa.Table:
         """The rows of the open segment: every column it has had, null where a batch had none."""
 
+    @abstractmethod
     def read(self, number: int) -> pa.Table:
         """The rows of a sealed segment."""
 
+    @abstractmethod
     def drop(self, number: int) -> None:
         """Forget a sealed segment for good."""
 
+    @abstractmethod
     def put_model(
         self, tensors: bytes, record: Mapping[str, Any], state: State | None = None
     ) -> int:
         """Keep a model, safetensors bytes and a JSON record; returns its number."""
 
+    @abstractmethod
     def model(self, number: int) -> tuple[bytes, dict[str, Any]]:
         """Bytes and record of a model."""
 
+    @abstractmethod
     def drop_model(self, number: int) -> None:
         """Forget a model for good."""
 
+    @abstractmethod
     def write_state(self, state: State, pending: PendingChange | None = None) -> None:
         """Replace some keys of the state, and change what is pending, durably."""
 
+    @abstractmethod
     def hold(self, pending: PendingChange) -> None:
         """Change what is pending; durable as rows that are appended are, at the latest by `flush`.
 
         A request whose number is there already takes its place.
         """
 
+    @abstractmethod
     def pending(self) -> list[PendingHead]:
         """The pending requests, in order of their numbers."""
 
+    @abstractmethod
     def read_pending(self, number: int) -> PendingRequest | None:
         """The pending request that has this row; None if there is none."""
 
+    @abstractmethod
     def close(self, *, discard: bool = False) -> None:
         """Make everything durable and let go; closing twice is fine.
 
         With `discard` a store on disk lets go as a crash would: what is not durable never was.
         """
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self.close()
+
+    def _expect_rows(self) -> None:
+        if not self.n_open:
+            raise InputError("there are no open rows to seal; append some first")
+
+    @abstractmethod
+    def _working(self, doing: str = "") -> AbstractContextManager[object]:
+        """Refuse if the store is closed, and keep other threads out."""
 
 
 def state_to_json(state: State | None) -> dict[str, str]:
@@ -238,12 +291,6 @@ def name_to_json(name: SegmentName) -> str:
             "a float or None"
         )
     return json.dumps(name)
-
-
-def expect_rows(n_open: int) -> None:
-    """Refuse to seal nothing."""
-    if not n_open:
-        raise InputError("there are no open rows to seal; append some first")
 
 
 def find(kept: Mapping[int, T], number: int, what: str) -> T:

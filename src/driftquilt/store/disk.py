@@ -1,8 +1,8 @@
 """A store in a folder, which a kill or a power cut at any moment does not harm.
 
 What is open lives in a SQLite database and becomes durable by its commits; what is sealed lives
-in Arrow files that are complete before the database speaks of them (`folder`, `manifest` and
-`files` say how). A crash leaves at most a file that nobody knows, and opening removes it.
+in Arrow files that are complete before the database speaks of them (`manifest` and `files`
+say how). A crash leaves at most a file that nobody knows, and opening removes it.
 
 A commit waits for the disk. With `commit_rows` above 1 appends are gathered and committed
 together, when so many rows wait or the oldest has waited for `commit_delay` seconds; until then
@@ -31,8 +31,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -41,8 +40,8 @@ from driftquilt.store.base import (
     SealedSegment,
     SegmentName,
     State,
+    Store,
     StoredModel,
-    expect_rows,
     find,
     name_to_json,
     record_to_json,
@@ -51,32 +50,29 @@ from driftquilt.store.base import (
 )
 from driftquilt.store.files import (
     DISK,
+    MANIFEST,
     Disk,
     Sink,
+    make_folders,
+    model_path,
     read_model_file,
     read_segment_file,
     reading,
+    remove_leftovers,
+    segment_path,
+    take_hold,
     translated,
     trouble,
     write_file,
 )
-from driftquilt.store.folder import (
-    MANIFEST,
-    make_folders,
-    model_path,
-    remove_leftovers,
-    segment_path,
-    take_hold,
-)
-from driftquilt.store.journal import CommitPolicy, Journal
-from driftquilt.store.manifest import Manifest
-from driftquilt.store.pending import LabelledRows, PendingChange, PendingHead, PendingRequest
+from driftquilt.store.manifest import CommitPolicy, Journal, Manifest
+from driftquilt.store.pending import PendingChange, PendingHead, PendingRequest
 from driftquilt.store.rows import OpenRows
 
 __all__ = ["DiskStore"]
 
 
-class DiskStore:
+class DiskStore(Store):
     """`Store` in a folder; one that is missing or empty becomes a new store."""
 
     def __init__(
@@ -103,9 +99,9 @@ class DiskStore:
                 undo.callback(self._manifest.close)
                 self._hold.guards = self._manifest
                 self._kept = self._manifest.contents()
+                self._open_rows = OpenRows(self._manifest.layouts())
             remove_leftovers(disk, self.path, self._kept.segments, self._kept.models)
             undo.pop_all()
-        self._open_rows = OpenRows(self._kept.layouts)
         self._journal = Journal(self._manifest, self._kept, self.path, policy)
 
     @property
@@ -115,33 +111,6 @@ class DiskStore:
     @property
     def n_durable(self) -> int:
         return self._journal.n_durable
-
-    @property
-    def n_open(self) -> int:
-        return self._kept.n_appended - self._kept.n_sealed
-
-    @property
-    def segments(self) -> tuple[SealedSegment, ...]:
-        with self._working("listing segments"):
-            return tuple(self._kept.segments.values())
-
-    @property
-    def next_segment(self) -> int:
-        return self._kept.n_segments + 1
-
-    @property
-    def models(self) -> tuple[StoredModel, ...]:
-        with self._working("listing models"):
-            return tuple(self._kept.models.values())
-
-    @property
-    def state(self) -> dict[str, Any]:
-        with self._working("reading the state"):
-            return {key: json.loads(text) for key, text in self._kept.state.items()}
-
-    @property
-    def labelled(self) -> LabelledRows:
-        return self._kept.labelled
 
     def append(
         self,
@@ -164,7 +133,7 @@ class DiskStore:
         name_to_json(name)
         texts = state_to_json(state)
         with self._working("sealing a segment"):
-            expect_rows(self.n_open)
+            self._expect_rows()
             self._journal.commit()
             number = self.next_segment
             path = segment_path(self.path, number)
@@ -269,17 +238,6 @@ class DiskStore:
                 finally:
                     self._hold.release()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def _write_open_rows(self, sink: Sink) -> None:
         schema = self._open_rows.schema
         with reading(self.path / MANIFEST), pa.ipc.new_file(sink, schema) as writer:
@@ -287,7 +245,7 @@ class DiskStore:
                 writer.write_batch(batch)
 
     @contextlib.contextmanager
-    def _working(self, doing: str) -> Iterator[None]:
+    def _working(self, doing: str = "") -> Iterator[None]:
         """Alone, on a store that is open and sound, with errors that say what failed."""
         if os.getpid() != self._pid:
             raise StoreError(
