@@ -15,8 +15,7 @@ from rich.progress import Progress
 from benchmarks.cost.measure import look_at_machine
 from benchmarks.cost.report import to_document, to_markdown, write_bench
 from benchmarks.cost.run import Bench, Scope, plan_steps
-from driftquilt.cli.options import AsJson, split
-from driftquilt.cli.output import print_json
+from driftquilt.cli.console import AsJson, print_json, split
 
 __all__ = ["bench"]
 

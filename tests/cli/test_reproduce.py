@@ -60,6 +60,19 @@ def test_a_file_of_ones_own_is_reported_on_without_the_paper(drive: Drive, tmp_p
     assert "paper" not in page
 
 
+def test_how_a_file_was_read_is_noted(drive: Drive, tmp_path: Path) -> None:
+    path = Path(write_shop(tmp_path / "shop.csv"))
+    header, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([f"{header},paid", *(f'{row},"3,14"' for row in rows)]))
+    arguments = ["--label", "bought", "--segment", "month", "--methods", "current_segment"]
+    outcome = drive(
+        "reproduce", "--datasets", "shop.csv", *arguments, "--seeds", "1", "--jobs", "1"
+    )
+    assert outcome.code == 0, outcome.stderr
+    assert "Note: shop.csv: column 'paid' is read as text" in outcome.stderr
+    assert "--decimal ," not in outcome.stdout
+
+
 def test_the_case_study_alone_is_two_pictures(drive: Drive) -> None:
     outcome = drive("reproduce", "case-study", "--out", "study")
     assert outcome.code == 0, outcome.stderr
@@ -107,7 +120,7 @@ def test_ctrl_c_before_anything_runs_says_the_same_as_later(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.cli.reproduce.make_plan", interrupt)
+    monkeypatch.setattr("driftquilt.cli.paper.make_plan", interrupt)
     outcome = drive("reproduce", "accuracy")
     assert outcome.code == 130
     assert outcome.stderr == "driftquilt: stopped; the same command continues where it stopped\n"
@@ -130,7 +143,7 @@ def test_quick_takes_one_seed_and_leaves_the_long_stream_out(
         asked.append((experiments, settings["n_seeds"], settings["datasets"]))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("driftquilt.cli.reproduce.make_plan", plan)
+    monkeypatch.setattr("driftquilt.cli.paper.make_plan", plan)
     drive("reproduce", "--quick")
     drive("reproduce", "ablation", "--quick", "--datasets", "sine")
     everything = ["accuracy", "selection", "ablation", "initialization", "case-study"]

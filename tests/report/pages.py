@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from driftquilt.cli.demo import drifts_of
+from driftquilt.cli.paper import drifts_of
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.protocol import compare

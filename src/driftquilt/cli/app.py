@@ -41,13 +41,16 @@ COMMANDS = {
     "serve": "Serve streams over HTTP: predict, learn, adapt, and a page to watch them.",
     "token": "Create, list and revoke the tokens that callers of the service show.",
 }
+_MODULES = {"export": "predict", "report": "run", "demo": "paper", "datasets": "paper"}
+_MODULES |= {"reproduce": "paper", "token": "serve"}  # others have a module of their name
 _STOPPED = 130
 
 
 def load_command(name: str) -> Any:
     """Import a command, and return it as typer's."""
+    module = import_module(f"driftquilt.cli.{_MODULES.get(name, name)}")
     single = typer.Typer(add_completion=False)
-    single.command(name)(getattr(import_module(f"driftquilt.cli.{name}"), name))
+    single.command(name)(getattr(module, name))
     return typer.main.get_command(single)
 
 

@@ -1,4 +1,4 @@
-"""`driftquilt predict`."""
+"""`driftquilt predict`, and `driftquilt export` to predict elsewhere."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ import pyarrow as pa
 import typer
 from pyarrow import csv
 
-from driftquilt.cli.options import (
+from driftquilt.cli.console import (
     AsJson,
     DataFiles,
     Decimal,
     Delimiter,
     Encoding,
     check_writable,
+    print_json,
+    read_data,
+    say_notes,
+    write_whole,
 )
-from driftquilt.cli.output import print_json, read_data, say_notes
 from driftquilt.data.columns import is_missing
 from driftquilt.data.files import write_table
 from driftquilt.data.mapped_memory import note_read
 from driftquilt.data.source import TextFormat
 from driftquilt.errors import InputError
+from driftquilt.integrations.onnx.classifier import OUTPUTS, describe_inputs
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.text import plural
-
-__all__ = ["predict"]
 
 _ROWS = 65_536  # at a time
 _ROW = "row"  # the column with a row's number
@@ -190,3 +192,32 @@ def _print_csv(batches: Iterator[Any]) -> None:
         raise InputError(
             f"CSV cannot hold a column of --keep: {error}; leave it out, or try --out with Parquet"
         ) from error
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="A model written by `select` or `save`.")],
+    to: Annotated[Path, typer.Option(help="The .onnx file to write.")],
+    missing: Annotated[str, typer.Option(help="Text that stands for a missing value.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write a model as ONNX, for runtimes without driftquilt: raw columns in, labels out.
+
+    Example: driftquilt export out/model.safetensors --to model.onnx
+    """
+    if to.suffix.lower() != ".onnx":
+        raise InputError(f"cannot write {to}: its name must end in .onnx")
+    classifier = QuiltClassifier.load(model)
+    content = classifier.to_onnx(missing=missing)
+    write_whole(to, content)
+    inputs = describe_inputs(classifier, missing)
+    if as_json:
+        document = {"out": str(to), "n_bytes": len(content), "inputs": inputs}
+        classes = classifier.classes_.tolist()
+        print_json("export", document | {"outputs": list(OUTPUTS), "classes": classes})
+        return
+    typer.echo(f"{to}: {len(content):,} bytes")
+    for one in inputs:
+        typer.echo(f"  in   {one['name']}: {one['type']}, {one['holds']}")
+    if classifier.encoder_ is not None:
+        typer.echo("       each as a column, of the shape (rows, 1)")
+    typer.echo(f"  out  {OUTPUTS[0]}, {OUTPUTS[1]}: of {', '.join(map(str, classifier.classes_))}")

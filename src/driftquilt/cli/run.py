@@ -1,4 +1,4 @@
-"""`driftquilt run`."""
+"""`driftquilt run`, and `driftquilt report` to draw a folder again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from driftquilt.cli.options import (
+from driftquilt.cli.console import (
     Address,
     AsJson,
     DataFiles,
@@ -28,18 +28,15 @@ from driftquilt.cli.options import (
     check_detector,
     check_engine,
     check_writable,
-    split,
-)
-from driftquilt.cli.output import (
     command_line,
     print_json,
     progress_bar,
     read_data,
     say,
     say_notes,
+    split,
     write_report,
 )
-from driftquilt.cli.report import page_of_run
 from driftquilt.data.source import TextFormat
 from driftquilt.decision.backtest import (
     RunRecord,
@@ -50,15 +47,15 @@ from driftquilt.decision.backtest import (
     open_stream,
 )
 from driftquilt.decision.cutting import sort_rows
-from driftquilt.decision.decision import REPORT, Origin
+from driftquilt.decision.decision import REPORT, SELECTION, Origin, read_decision
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
 from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
+from driftquilt.report.html import write_report as write_html
+from driftquilt.report.page import Page, page_of_decision, page_of_replay
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, Event, ModelTrained
 from driftquilt.text import listing, plural
-
-__all__ = ["run"]
 
 _SHADES = "·░▒▓█"
 _MAX_LINES, _MAX_PATCHES = 12, 60
@@ -282,3 +279,50 @@ def _document(replayed: Replayed, warnings: Sequence[str], files: dict[str, str]
         "warnings": list(warnings),
         "files": files,
     }
+
+
+def report(
+    folder: Annotated[
+        Path,
+        typer.Argument(help="Folder written by `select` or `run`.", exists=True, file_okay=False),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file; default: report.html in the folder.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the report of a folder again, from its selection.json or events.jsonl.
+
+    Example: driftquilt report select-out
+    """
+    page = _page(folder)
+    path = str(write_html(page, out or folder / REPORT))
+    if as_json:
+        sentences = list(page.sentences)
+        print_json(
+            "report", {"title": page.title, "sentences": sentences, "files": {"report": path}}
+        )
+    else:
+        typer.echo(path)
+
+
+def page_of_run(replayed: Replayed, record: RunRecord) -> Page:
+    """Return the page of a run, compared with the baselines if they were trained."""
+    return page_of_replay(
+        replayed,
+        record.baselines,
+        origin=record.origin,
+        warnings=record.warnings,
+        columns=record.columns,
+    )
+
+
+def _page(folder: Path) -> Page:
+    if (folder / SELECTION).exists():
+        return page_of_decision(read_decision(folder))
+    if (folder / EVENTS).exists():
+        return page_of_run(read_replay(folder), RunRecord.read(folder))
+    raise InputError(
+        f"{folder} has neither {SELECTION} nor {EVENTS}; name a folder that `driftquilt select` or "
+        "`driftquilt run` wrote"
+    )

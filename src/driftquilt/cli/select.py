@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from driftquilt.cli.options import (
+from driftquilt.cli.console import (
     Address,
     AsJson,
     DataFiles,
@@ -23,9 +23,6 @@ from driftquilt.cli.options import (
     check_detector,
     check_engine,
     check_writable,
-    split,
-)
-from driftquilt.cli.output import (
     command_line,
     print_json,
     progress_bar,
@@ -34,6 +31,7 @@ from driftquilt.cli.output import (
     render_report,
     say,
     say_notes,
+    split,
     table_console,
 )
 from driftquilt.data.source import TextFormat

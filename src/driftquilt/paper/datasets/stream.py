@@ -39,7 +39,8 @@ class Stream:
     features, the numbers for classes and segments.
 
     `frame` has all features of a file of your own, text and gaps included; `features` are then
-    its numbers alone. None means complete numbers, as in the paper.
+    its numbers alone. None means complete numbers, as in the paper. `notes` say how the file was
+    read.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Stream:
     drift_points: tuple[int, ...] | None = field(default=None, repr=False)
     sha256: str | None = field(default=None, repr=False)
     frame: Frame | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         made_up = {

@@ -22,6 +22,7 @@ are sorted by segment, and keep their order inside it.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,10 @@ def read_stream(
         raise InputError(f"current_share must be between 0 and 1, but got {current_share!r}")
     with open_data([path]) as data:
         try:
-            return _to_stream(Path(path).stem, data.table, label, segment, current_share)
+            stream = _to_stream(Path(path).stem, data.table, label, segment, current_share)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
+        return replace(stream, notes=data.notes)
 
 
 def _to_stream(name: str, table: Any, label: str, segment: str, share: float) -> Stream:
