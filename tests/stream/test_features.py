@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driftquilt.data.encoder import CATEGORIES_MAX
 from driftquilt.data.frame import Frame, Row
-from driftquilt.stream.experts import FAR, Features
+from driftquilt.stream.learning import FAR, Features
 
 values = st.none() | st.floats(-1e6, 1e6)
 texts = st.none() | st.sampled_from(["Oslo", "Rome", "7", ""])

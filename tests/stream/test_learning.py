@@ -16,8 +16,7 @@ from driftquilt.data.frame import Frame, Row
 from driftquilt.data.labels import Label
 from driftquilt.detectors.named import make_detector
 from driftquilt.learners.mlp import MLP
-from driftquilt.stream.experts import Champion, OnlineNet
-from driftquilt.stream.learning import Learning
+from driftquilt.stream.learning import Champion, Learning, OnlineNet
 from tests.stream.streams import estimator, rows
 
 Packed = tuple[dict[str, NDArray[Any]], dict[str, Any]]

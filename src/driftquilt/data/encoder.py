@@ -13,7 +13,7 @@ when they get here: `calendar`.
 `encode` is the only place where rows are encoded: tables, rows of a stream, requests to the
 service. Each row of the matrix depends on the same row of the frame alone, bit for bit. What the
 frame lacks is missing, and what the encoder does not know is left out; `match` refuses both. The
-running scale of a stream (`stream.experts`) gives such an encoder too.
+running scale of a stream (`stream.learning`) gives such an encoder too.
 
 >>> from driftquilt.data.frame import Frame, read_frame
 >>> encoder = Encoder.fit(read_frame({"age": [20, None, 40], "city": ["Rome", "Oslo", None]}))

@@ -286,8 +286,6 @@ def read_label(y: Any) -> Label:
     """A label as a plain int, bool or string; whole floats become ints."""
     if isinstance(y, np.generic):
         y = y.item()
-    if is_missing(y):
-        raise InputError("the label is missing (NaN or None); leave the row out until it is known")
     if isinstance(y, bool):
         return y
     if isinstance(y, str):
@@ -296,6 +294,8 @@ def read_label(y: Any) -> Label:
         y = int(y)
     if isinstance(y, int) and -_INT64 <= y < _INT64:
         return int(y)
+    if is_missing(y):
+        raise InputError("the label is missing (NaN or None); leave the row out until it is known")
     raise InputError(
         f"the label {y!r} is a {type(y).__name__}; a label is a whole number, a boolean or a string"
     )

@@ -13,7 +13,7 @@ from driftquilt.server.problems import Problem
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL, expect_no_date_among
 from driftquilt.stream.events import Event
-from driftquilt.stream.learning import Snapshot
+from driftquilt.stream.snapshot import Snapshot
 from driftquilt.stream.status import StreamStatus
 
 __all__ = ["About", "View", "look"]

@@ -46,8 +46,7 @@ from driftquilt.stream.events import (
     keep,
     read_event,
 )
-from driftquilt.stream.experts import Champion
-from driftquilt.stream.learning import Learning
+from driftquilt.stream.learning import Champion, Learning
 from driftquilt.stream.persistence import (
     History,
     drop_models,

@@ -59,9 +59,9 @@ from driftquilt.store.memory import MemoryStore
 from driftquilt.store.pending import Key, PendingChange
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, ModelPromoted, RowForgotten, TrainingFailed
-from driftquilt.stream.learning import Snapshot
 from driftquilt.stream.persistence import SLOT, read_model
 from driftquilt.stream.settings import Guard, Setup, StreamSettings
+from driftquilt.stream.snapshot import Snapshot
 from driftquilt.stream.status import StreamStatus
 from driftquilt.stream.training import Trainer, on_thread
 from driftquilt.stream.workers import Workers

@@ -1,0 +1,65 @@
+"""What answers at one moment: the experts of a stream, each with its share, as frozen values.
+
+Everything that a stream predicts comes from `Snapshot.predict`, one row or many, here or in the
+service. A row's answer does not depend on the rows that come with it. (That of a learner of your
+own does if its `predict_proba` rounds differently for a matrix.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.data.encoder import Encoder
+from driftquilt.data.frame import Frame
+from driftquilt.data.labels import Label
+from driftquilt.learners.nets import Nets
+
+__all__ = ["Expert", "Snapshot"]
+
+
+@dataclass(frozen=True, eq=False)
+class Expert:
+    """An encoder and the nets that take its rows; class c of the nets is `codes[c]` in the stream.
+
+    That of a model that learns changes with it; a `copy` does not.
+    """
+
+    encoder: Encoder
+    nets: Nets
+    codes: NDArray[np.int64]
+
+    def encode(self, frame: Frame) -> NDArray[np.float32]:
+        """Rows as the nets see them; before the first column, a column of zeros."""
+        if self.encoder.width:
+            return self.encoder.encode(frame)
+        return np.zeros((len(frame), 1), dtype=np.float32)
+
+    def add(self, frame: Frame, share: float, probabilities: NDArray[np.float32]) -> None:
+        """Add the answers for some rows to the probabilities (n, C) of the stream's classes."""
+        self.nets.add(self.encode(frame), share, self.codes, probabilities)
+
+    def copy(self) -> Expert:
+        """The expert as it is now."""
+        return Expert(self.encoder.copy(), self.nets.copy(), self.codes)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The classes of a stream, and the experts that answer together, each with its share."""
+
+    classes: tuple[Label, ...]
+    experts: tuple[tuple[Expert, float], ...]
+
+    def predict(self, frame: Frame) -> NDArray[np.float32]:
+        """Probabilities (n, C) of the classes; any number of threads may ask a copy."""
+        probabilities = np.zeros((len(frame), len(self.classes)), dtype=np.float32)
+        for expert, share in self.experts:
+            expert.add(frame, share, probabilities)
+        return probabilities
+
+    def copy(self) -> Snapshot:
+        """The same for good, whatever is learned later."""
+        return Snapshot(self.classes, tuple((e.copy(), share) for e, share in self.experts))
