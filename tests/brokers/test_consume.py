@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.brokers import Message, Note, Refused, Source, Tally, consume, open_source
+from driftquilt.brokers import Message, Note, Source, Tally, consume, open_source
 from driftquilt.errors import InputError, NoteTooLargeError, SourceError
 from driftquilt.stream import QuiltStream
 from tests.brokers.brokers import RedisBroker, running
@@ -96,23 +96,31 @@ def test_a_stream_fed_by_a_broker_is_the_same_as_one_fed_by_hand(
 def test_what_cannot_be_learned_is_counted_told_and_passed_over(
     broker: RedisBroker, source: Source
 ) -> None:
-    bad: list[Any] = [
-        b"\xff",
-        {"row": {"a": "text"}, "label": "yes"},
-        {"row": {"other": 1}, "label": "yes"},
-        {"row": {"a": 1.0}, "label": 7},
-        {"id": "never", "label": "yes"},
-        {"id": "odd", "row": {"a": "text"}},
+    bad: list[tuple[Any, str]] = [
+        (b"\xff", "not UTF-8"),
+        ({"row": {"a": "text"}, "label": "yes"}, "holds the text"),
+        ({"row": {"other": 1}, "label": "yes"}, "none of them"),
+        ({"row": [1], "label": "yes"}, "got a list"),
+        ({"row": {"a": [1]}, "label": "yes"}, "'a' holds a list"),
+        (b'{"row": {"a": 1e400}, "label": "yes"}', "'a' holds inf, beyond float32"),
+        ({"row": {"a": 10**400}, "label": "yes"}, "beyond float32"),
+        ({"row": {"\ud800": 1.0, "a": 1.0}, "label": "yes"}, "not valid Unicode"),
+        ({"row": {"a": 1.0}, "label": "\ud800"}, "not valid Unicode"),
+        ({"row": {"a": 1.0}, "label": 7}, "is a int"),
+        ({"row": {"a": 1.0}, "label": None}, "the label is missing"),
+        ({"row": {"a": 1.0}, "label": 0.5}, "the label 0.5"),
+        ({"row": {"a": 1.0}, "label": 2**63}, "the label 9223372036854775808"),
+        ({"id": "never", "label": "yes"}, "no row waits"),
+        ({"id": "odd", "row": {"a": "text"}}, "holds the text"),
+        ({"id": "odd", "row": [1]}, "got a list"),
     ]
-    send(broker, *labelled(ROWS[:10]), *bad, *labelled(ROWS[10:20]))
+    send(broker, *labelled(ROWS[:10]), *(body for body, _ in bad), *labelled(ROWS[10:20]))
     stream = start(**QUIET)
-    tally = feed(stream, source, taken(26))
-    assert (tally.n_learned, tally.n_asked, tally.n_refused) == (20, 0, 6)
+    tally = feed(stream, source, taken(20 + len(bad)))
+    assert (tally.n_learned, tally.n_asked, tally.n_refused) == (20, 0, len(bad))
     assert stored_rows(stream.store) == as_stored(ROWS[:20])
-    assert all(isinstance(refused, Refused) for refused in tally.refused)
-    said = " | ".join(refused.why for refused in tally.refused)
-    for words in ("no UTF-8", "holds the text", "none of them", "is a int", "no row waits"):
-        assert words in said
+    for refused, (_, why) in zip(tally.refused, bad, strict=True):
+        assert why in refused.why
 
 
 def test_rows_wait_for_their_labels_through_a_restart(

@@ -15,36 +15,28 @@ from driftquilt.brokers.messages import Asked, Labelled, LateLabel, Unreadable, 
 def test_the_three_shapes_are_told_apart() -> None:
     assert decode(b'{"row": {"a": 1}, "label": "yes"}') == Labelled({"a": 1}, "yes")
     assert decode(b'{"id": "order 7", "row": {"a": 1.5}}') == Asked("order 7", {"a": 1.5})
-    assert decode(b'{"label": 2.0, "id": 7}') == LateLabel(7, 2)
+    assert decode(b'{"label": 2.0, "id": 7}') == LateLabel(7, 2.0)
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "it is no JSON"),
-        (b"\xff", "it is no UTF-8"),
+        (b"", "it is not valid JSON"),
+        (b"\xff", "it is not UTF-8"),
         (b"[1]", "it is a list"),
         (b"{}", "it has the keys []"),
         (b'{"row": {}}', "it has the keys ['row']"),
         (b'{"row": {}, "label": 1, "id": 2}', "it has the keys ['id', 'label', 'row']"),
-        (b'{"row": [1], "label": 1}', "its row is a list"),
-        (b'{"row": {"a": [1]}, "label": 1}', "column 'a' holds a list"),
-        (b'{"row": {"a": 1e400}, "label": 1}', "column 'a' holds inf, beyond float32"),
-        (b'{"row": {"a": -3.5e38}, "label": 1}', "column 'a' holds -3.5e+38, beyond float32"),
-        (b'{"row": {"a": 1' + b"0" * 400 + b'}, "label": 1}', "beyond float32"),
-        (b'{"row": {"a": 1' + b"0" * 5000 + b'}, "label": 1}', "it is no JSON"),
-        (b'{"row": {"a": NaN}, "label": 1}', "it holds NaN, which is no JSON"),
-        (b'{"row": {"a": -Infinity}, "label": 1}', "it holds -Infinity, which is no JSON"),
+        (b'{"row": {"a": 1' + b"0" * 5000 + b'}, "label": 1}', "it is not valid JSON"),
+        (b'{"row": {"a": NaN}, "label": 1}', "it holds NaN, which is not valid JSON"),
+        (b'{"row": {"a": -Infinity}, "label": 1}', "it holds -Infinity, which is not valid JSON"),
         (b'{"row": {"a": 1, "a": 2}, "label": 1}', "a key stands twice in it"),
-        (b'{"row": {"a": "\\ud800"}, "label": 1}', "half a surrogate pair"),
-        (b'{"row": {}, "label": null}', "its label is None"),
-        (b'{"row": {}, "label": 0.5}', "its label is 0.5"),
-        (b'{"row": {}, "label": 9223372036854775808}', "its label is 9223372036854775808"),
+        (b'{"row": {}, "id": "\\ud800"}', "not valid Unicode"),
         (b'{"row": {}, "id": true}', "its id is True"),
         (b'{"row": {}, "id": null}', "its id is None"),
-        (b'{"row": {}, "id": "' + b"x" * 1001 + b'"}', "has 1001 signs; give at most 1000"),
-        (b'{"label": 1, "id": 1' + b"0" * 1000 + b"}", "has 1001 signs; give at most 1000"),
-        (b"[" * 100_000, "it is nested without end"),
+        (b'{"row": {}, "id": "' + b"x" * 1001 + b'"}', "has 1001 characters; give at most 1000"),
+        (b'{"label": 1, "id": 1' + b"0" * 1000 + b"}", "has 1001 characters; give at most 1000"),
+        (b"[" * 100_000, "it is nested too deeply"),
         (b" " * (2**20 + 1), "it has 1048577 bytes"),
     ],
 )
