@@ -27,8 +27,7 @@ from rich.progress import Progress
 from benchmarks.study_streams import write_streams
 from driftquilt.learners.mlp import MLP
 from driftquilt.paper.plan import make_plan
-from driftquilt.paper.results import Result, read_results
-from driftquilt.paper.run import run_plan
+from driftquilt.paper.run import Result, read_results, run_plan
 from driftquilt.quilt.method import DEFAULT, PAPER, Method, Quilt
 from driftquilt.search.shared import Shared
 

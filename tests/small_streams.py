@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftquilt.paper.datasets.synthetic import sine
-from driftquilt.paper.results import Result
+from driftquilt.paper.run import Result
 
 #: What differs between two runs of the same cell.
 TIMES = {"seconds", "cpu_seconds", "training_seconds", "training_cpu_seconds"}

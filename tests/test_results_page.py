@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks import bench_select, bench_service, service_limits
-from driftquilt.paper.results import Result
+from driftquilt.paper.run import Result
 from driftquilt.paper.tables import TABLES, Table, make_tables, method_table, published
 
 ROOT = Path(__file__).parents[1]

@@ -9,11 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from driftquilt.core.segment import History, Segment
-from driftquilt.paper.baselines.naive import FullData
-from driftquilt.paper.outputs import write_report
-from driftquilt.paper.plan import make_plan
-from driftquilt.paper.results import read_results
-from driftquilt.paper.run import run_plan
+from driftquilt.paper import make_plan, read_results, run_plan, write_report
+from driftquilt.paper.baselines import FullData
 from driftquilt.quilt.method import Average
 
 

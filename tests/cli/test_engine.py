@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from driftquilt.paper.results import read_results
+from driftquilt.paper.run import read_results
 from tests.integrations.ray.processes import MARK
 from tests.processes import expect_gone, find_processes, wait_for
 from tests.small_streams import without_times, write_shop, write_sine

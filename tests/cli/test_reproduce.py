@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from driftquilt.paper.datasets import names
-from driftquilt.paper.results import read_results
+from driftquilt.paper.run import read_results
 from tests.cli.conftest import Drive
 from tests.small_streams import write_shop, write_sine
 

@@ -15,8 +15,7 @@ from uuid import uuid4
 import pytest
 
 from driftquilt.paper.plan import make_plan
-from driftquilt.paper.results import read_results
-from driftquilt.paper.run import run_plan
+from driftquilt.paper.run import read_results, run_plan
 from tests.processes import PATIENCE, expect_gone, find_processes, wait_for
 from tests.small_streams import without_times, write_sine
 

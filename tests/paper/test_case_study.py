@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from driftquilt.core.selection import Scores
-from driftquilt.paper.figures import case_study
+from driftquilt.paper.outputs import case_study
 
 N_EPOCHS = 60
 

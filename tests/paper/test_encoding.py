@@ -15,8 +15,7 @@ from driftquilt.errors import InputError
 from driftquilt.paper.datasets import Stream, read_stream
 from driftquilt.paper.plan import EXPERIMENTS, Plan, make_plan
 from driftquilt.paper.protocol import Evaluation, Protocol, encode, evaluations
-from driftquilt.paper.results import Result
-from driftquilt.paper.run import run_plan
+from driftquilt.paper.run import Result, run_plan
 from tests.small_streams import without_times, write_shop
 
 

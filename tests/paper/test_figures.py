@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.paper.figures import Series, lines_svg
+from driftquilt.paper.outputs import Series, lines_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 WIDTH, HEIGHT = 400, 262  # of the box of the lines

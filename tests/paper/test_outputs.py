@@ -10,10 +10,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from driftquilt.paper.figures import accuracy_curves, lines_svg
-from driftquilt.paper.outputs import write_report
+from driftquilt.paper.outputs import accuracy_curves, lines_svg, write_report
 from driftquilt.paper.plan import EXPERIMENTS
-from driftquilt.paper.results import Result
+from driftquilt.paper.run import Result
 from tests.processes import PATIENCE
 
 CHROMIUM = "/usr/bin/chromium"

@@ -13,11 +13,11 @@ from driftquilt.paper.plan import (
     EXPERIMENTS,
     GOLD_SEEDS,
     METHODS,
+    Cell,
     has_length,
     load_stream,
     make_plan,
 )
-from driftquilt.paper.results import Cell
 from driftquilt.quilt.method import Method
 from tests.small_streams import write_shop, write_sine
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from driftquilt import __version__
 from driftquilt.errors import InputError
-from driftquilt.paper.results import Cell, Result, ResultFile, read_results
+from driftquilt.paper.plan import Cell
+from driftquilt.paper.run import Result, ResultFile, read_results
 from tests.processes import PATIENCE
 
 DATA = {"sine": "0f3a"}
@@ -93,7 +94,7 @@ def test_every_add_is_on_the_disk_when_it_returns(
 def test_a_process_that_is_killed_after_an_add_has_lost_nothing(tmp_path: Path) -> None:
     code = (
         "import os, signal; from pathlib import Path\n"
-        "from driftquilt.paper.results import ResultFile\n"
+        "from driftquilt.paper.run import ResultFile\n"
         "from tests.paper.test_results import DATA, RESULTS\n"
         "ResultFile(Path('results.jsonl'), 'honest', DATA).add(RESULTS)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"

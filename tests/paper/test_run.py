@@ -20,10 +20,9 @@ from sklearn.metrics import accuracy_score, f1_score
 from driftquilt.core.segment import History, Segment
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.paper.plan import Plan, load_stream, make_plan
+from driftquilt.paper.plan import Cell, Plan, load_stream, make_plan
 from driftquilt.paper.protocol import evaluations
-from driftquilt.paper.results import Cell, Result, read_results
-from driftquilt.paper.run import effort, run_plan, run_task, split_tasks
+from driftquilt.paper.run import Result, effort, read_results, run_plan, run_task, split_tasks
 from driftquilt.quilt.executor import no_interrupt
 from driftquilt.quilt.method import Fitted, Method, Quilt, QuiltModel
 from driftquilt.search.shared import Shared

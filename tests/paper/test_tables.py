@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from driftquilt.paper.plan import EXPERIMENTS
-from driftquilt.paper.results import Result
+from driftquilt.paper.run import Result
 from driftquilt.paper.tables import (
     TABLES,
     Table,

@@ -35,8 +35,7 @@ from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.outputs import write_report as write_outputs
 from driftquilt.paper.plan import EXPERIMENTS, Plan, make_plan
 from driftquilt.paper.protocol import Outcome, compare
-from driftquilt.paper.results import read_results
-from driftquilt.paper.run import effort, run_plan, split_tasks
+from driftquilt.paper.run import effort, read_results, run_plan, split_tasks
 from driftquilt.quilt.executor import Threads, find_executor
 from driftquilt.quilt.explanation import percent
 from driftquilt.quilt.method import DEFAULT, Method, QuiltModel

@@ -1,8 +1,8 @@
 """The paper's evaluation: nine streams, nine baselines, the protocol, tables and figures.
 
 Read the modules in this order: `datasets` (streams), `baselines` (one algorithm per file),
-`protocol` (which rows a model sees), `plan` (what is run), `run`, `results` (a file that survives
-a kill), `tables`, `figures` and `outputs` (what `driftquilt reproduce` writes).
+`protocol` (which rows a model sees), `plan` (what is run), `run` (with a file of results that
+survives a kill), `tables` and `outputs` (what `driftquilt reproduce` writes).
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from driftquilt.paper.datasets import Stream, describe, load, names, read_stream
-    from driftquilt.paper.figures import case_study
-    from driftquilt.paper.outputs import write_report
-    from driftquilt.paper.plan import EXPERIMENTS, METHODS, Plan, make_plan
+    from driftquilt.paper.outputs import case_study, write_report
+    from driftquilt.paper.plan import EXPERIMENTS, METHODS, Cell, Plan, make_plan
     from driftquilt.paper.protocol import Evaluation, Outcome, Protocol, compare, evaluations
-    from driftquilt.paper.results import Cell, Result, read_results
-    from driftquilt.paper.run import run_plan
+    from driftquilt.paper.run import Result, read_results, run_plan
     from driftquilt.paper.tables import make_tables
 
 __all__ = [
@@ -48,14 +46,14 @@ __all__ = [
 _HOMES = {
     "EXPERIMENTS": "plan",
     "METHODS": "plan",
-    "Cell": "results",
+    "Cell": "plan",
     "Evaluation": "protocol",
     "Outcome": "protocol",
     "Plan": "plan",
     "Protocol": "protocol",
-    "Result": "results",
+    "Result": "run",
     "Stream": "datasets",
-    "case_study": "figures",
+    "case_study": "outputs",
     "compare": "protocol",
     "describe": "datasets",
     "evaluations": "protocol",
@@ -63,7 +61,7 @@ _HOMES = {
     "make_plan": "plan",
     "make_tables": "tables",
     "names": "datasets",
-    "read_results": "results",
+    "read_results": "run",
     "read_stream": "datasets",
     "run_plan": "run",
     "write_report": "outputs",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,13 +31,13 @@ from driftquilt.paper.baselines.trees import ARF, HAT
 from driftquilt.paper.datasets import Stream, load, names, read_stream
 from driftquilt.paper.datasets.stream import check_count
 from driftquilt.paper.protocol import Protocol
-from driftquilt.paper.results import Cell
 from driftquilt.quilt.method import DEFAULT, PAPER, Method
 from driftquilt.text import suggest
 
 __all__ = [
     "EXPERIMENTS",
     "METHODS",
+    "Cell",
     "Experiment",
     "Maker",
     "Plan",
@@ -45,6 +46,16 @@ __all__ = [
     "load_stream",
     "make_plan",
 ]
+
+
+class Cell(NamedTuple):
+    """One method on one segment of one stream, with one seed."""
+
+    dataset: str
+    method: str
+    segment: int
+    seed: int
+
 
 #: Makes a method from a seed and the name of the stream.
 Maker = Callable[[int, str], Method]

@@ -3,40 +3,87 @@
 Every cell is a task of its own, but for methods that start from their model of the segment
 before: all segments of one seed are then one task. Workers have BLAS on one thread; the caller
 alone writes the results, a task at a time.
+
+Results are one JSON line per finished cell, in a file that survives being killed. A line is
+written and synced before the next cell counts as done. A line that a crash tore off is dropped
+when the file is opened again, so no cell is lost or repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import json
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache, lru_cache, partial, reduce
 from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, Self, TypeAlias
 
 import numpy as np
 from sklearn.metrics import f1_score
 
+from driftquilt import __version__
 from driftquilt.core.segment import Segment, count_classes
 from driftquilt.core.training import Time
 from driftquilt.errors import DriftquiltError, InputError
+from driftquilt.files import lock_file
 from driftquilt.paper.baselines.best_segments import BestSegmentsModel
 from driftquilt.paper.baselines.trees import ARF, HAT, OnlineModel
 from driftquilt.paper.datasets.stream import Stream
-from driftquilt.paper.plan import Plan
+from driftquilt.paper.plan import Cell, Plan
 from driftquilt.paper.protocol import Evaluation, Protocol, evaluations
-from driftquilt.paper.results import Cell, Result, ResultFile
 from driftquilt.quilt.executor import Executor, Processes, Threads, one_blas_thread
 from driftquilt.quilt.method import Average, Fitted, Method, Quilt, QuiltModel, read_clock
 
-__all__ = ["Task", "effort", "run_plan", "run_task", "split_tasks"]
+__all__ = [
+    "Result",
+    "ResultFile",
+    "Task",
+    "effort",
+    "read_results",
+    "run_plan",
+    "run_task",
+    "split_tasks",
+]
 
 Task: TypeAlias = tuple[Cell, ...]
 _Shape: TypeAlias = tuple[tuple[str, ...], int]
 
 _FEW = 40
 _rehearsed: set[tuple[str, bool]] = set()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came out of a cell.
+
+    Seconds count from the drift to the new model; `training_` seconds are those of the training
+    that made it, as the paper reports them, and what remains is the search. `data` begins the
+    stream's checksum. `selected` and `usage` are None for methods that do not choose segments.
+    """
+
+    dataset: str
+    method: str
+    segment: int
+    seed: int
+    data: str
+    protocol: str
+    accuracy: float
+    f1: float
+    seconds: float
+    cpu_seconds: float
+    training_seconds: float
+    training_cpu_seconds: float
+    epochs: int | None
+    usage: float | None
+    selected: list[int] | None
+    version: str = __version__
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.dataset, self.method, self.segment, self.seed)
 
 
 def run_plan(
@@ -172,7 +219,6 @@ def run_cell(
         epochs=sum(map(len, trainings)) if trainings else None,
         usage=_usage(model, evaluation),
         selected=_selected(model),
-        equals=_equals(model),
     )
     return result, model
 
@@ -205,12 +251,6 @@ def _usage(model: Fitted, evaluation: Evaluation) -> float | None:
     return float(np.mean(shares))
 
 
-def _equals(model: Fitted) -> list[list[int]] | None:
-    if not isinstance(model, BestSegmentsModel):
-        return None
-    return [[int(str(name)) for name in subset] for subset in model.equals]
-
-
 def _selected(model: Fitted) -> list[int] | None:
     """The past segments trained on, of any model that tells them in `selected`."""
     if isinstance(model, QuiltModel):
@@ -219,3 +259,90 @@ def _selected(model: Fitted) -> list[int] | None:
         return [int(str(name)) for name in model.gold]
     names = getattr(model, "selected", None)
     return None if names is None else [int(str(name)) for name in names]
+
+
+def read_results(path: Path) -> list[Result]:
+    """All whole lines of a results file; none if there is no file."""
+    if not path.exists():
+        return []
+    lines = path.read_bytes().split(b"\n")
+    return [_parse(line, path, number) for number, line in enumerate(lines[:-1], start=1)]
+
+
+class ResultFile:
+    """A results file that is being added to, by one run at a time."""
+
+    def __init__(self, path: Path, protocol: str, data: Mapping[str, str]) -> None:
+        self.path = path
+        self._file = _open(path)
+        try:
+            self.results = read_results(path)
+            self._expect(protocol, data)
+        except InputError:
+            self._file.close()
+            raise
+
+    def add(self, results: Iterable[Result]) -> None:
+        """Append lines and wait until they are on the disk."""
+        for result in results:
+            self._file.write((json.dumps(asdict(result)) + "\n").encode())
+            self.results.append(result)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _expect(self, protocol: str, data: Mapping[str, str]) -> None:
+        for result in self.results:
+            found, wanted = (result.protocol, result.version), (protocol, __version__)
+            if found != wanted:
+                raise InputError(
+                    f"{self.path} holds results of protocol and version {found}, but this run has "
+                    f"{wanted}; choose another folder"
+                )
+            if result.data != data.get(result.dataset, result.data):
+                raise InputError(
+                    f"{self.path} holds results of {result.dataset} as it was before its rows "
+                    "changed; choose another folder"
+                )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _open(path: Path) -> IO[bytes]:
+    """The file with a torn last line cut off, at its end, and locked while it is open."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a+b")
+    try:
+        _lock(file)
+    except BlockingIOError as error:
+        file.close()
+        raise InputError(
+            f"{path} is being written by another run; wait for its end or choose another folder"
+        ) from error
+    file.seek(0)
+    whole = file.read().rfind(b"\n") + 1
+    file.truncate(whole)
+    return file
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Until the file is closed or the process is gone; a file system may have no locks."""
+    try:
+        lock_file(file.fileno())
+    except OSError as error:
+        if isinstance(error, BlockingIOError):
+            raise
+
+
+def _parse(line: bytes, path: Path, number: int) -> Result:
+    try:
+        record = json.loads(line)
+        return Result(**{field.name: record[field.name] for field in fields(Result)})
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}, line {number} is not a result ({type(error).__name__}: {error}); take the "
+            "line out, or move the file away to start again"
+        ) from error

@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 
 from driftquilt.paper.plan import EXPERIMENTS, METHODS
-from driftquilt.paper.results import Result
+from driftquilt.paper.run import Result
 
 __all__ = [
     "Table",

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from driftquilt.paper.datasets.fetch import FetchError, fetch
+from driftquilt.paper.datasets.real import FetchError, fetch
 from tests.paper.datasets.conftest import Answer, Server
 
 

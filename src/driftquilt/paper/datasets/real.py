@@ -6,32 +6,59 @@ in neither, the arrays that the authors of the paper published with their code a
 kept in the cache. Wherever the rows come from, their SHA-256 has to be the one on record.
 
 A file has one column per feature, `label` and `segment`; nothing is ever unpickled.
+
+Bytes are fetched whole or not at all: only http and https, redirects included; a limit on the
+size; a bar on stderr if that is a terminal.
+
+>>> fetch("file:///etc/hostname")
+Traceback (most recent call last):
+driftquilt.paper.datasets.real.FetchError: file:///etc/hostname is neither http nor https
 """
 
 from __future__ import annotations
 
+import http.client
 import io
 import os
+import urllib.error
+import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import parquet as pq
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from driftquilt.data.column_types import cast, is_number
 from driftquilt.data.files import open_data
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
-from driftquilt.paper.datasets.fetch import fetch
 from driftquilt.paper.datasets.stream import Stream
 from driftquilt.text import suggest
 
-__all__ = ["REAL", "SOURCE", "RealStream", "cache_folder", "find_file", "load_real", "read_file"]
+__all__ = [
+    "REAL",
+    "SOURCE",
+    "FetchError",
+    "RealStream",
+    "cache_folder",
+    "fetch",
+    "find_file",
+    "load_real",
+    "read_file",
+]
+
+MAX_BYTES = 64 * 2**20
+_CHUNK = 2**16
+_TIMEOUT = 30.0  # seconds without a byte
+
 
 #: The authors' repository, at the commit that brought the nine streams.
 SOURCE = (
@@ -298,3 +325,70 @@ def _fetch_array(url: str) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise InputError(f"{url} holds {array.dtype}, not numbers")
     return array
+
+
+class FetchError(InputError):
+    """The address, and why its bytes could not be had."""
+
+
+class _Body(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def fetch(url: str, *, max_bytes: int = MAX_BYTES, timeout: float = _TIMEOUT) -> bytes:
+    """The body of the answer to a GET."""
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise FetchError(f"{url} is neither http nor https")
+    try:
+        with _opener().open(url, timeout=timeout) as answer:
+            length = answer.headers.get("Content-Length")
+            n_bytes = int(length) if length and length.isdigit() else None
+            return _read(answer, url, n_bytes, max_bytes)
+    except FetchError:
+        raise
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise FetchError(f"{url}: {error}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        # OSError covers an unknown host, a refused or broken connection, a timeout.
+        raise FetchError(f"{url}: {error or type(error).__name__}") from error
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Urllib's own, without the handlers for ftp, files and data that a redirect could reach."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.UnknownHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def _read(body: _Body, url: str, n_bytes: int | None, max_bytes: int) -> bytes:
+    if n_bytes is not None and n_bytes > max_bytes:
+        raise FetchError(f"{url} has {n_bytes:,} bytes, more than the {max_bytes:,} allowed")
+    read = bytearray()
+    with _bar() as bar:
+        task = bar.add_task("/".join(url.split("/")[-2:]), total=n_bytes)
+        while chunk := body.read(_CHUNK):
+            read += chunk
+            if len(read) > max_bytes:
+                raise FetchError(f"{url} has more than the {max_bytes:,} bytes allowed")
+            bar.update(task, completed=len(read))
+    if n_bytes is not None and len(read) < n_bytes:
+        raise FetchError(f"{url} broke off after {len(read):,} of {n_bytes:,} bytes")
+    return bytes(read)
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    return Progress(
+        *columns, TransferSpeedColumn(), console=console, disable=not console.is_terminal
+    )
