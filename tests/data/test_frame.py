@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from driftquilt.data.frame import Frame, read_frame, stack
+from driftquilt.data.frame import Frame, read_frame
+from driftquilt.data.rows import stack
 from driftquilt.errors import InputError
 
 pd = pytest.importorskip("pandas")

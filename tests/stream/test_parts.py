@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.data.labels import read_label
+from driftquilt.data.frame import read_label
 from driftquilt.errors import InputError
 from driftquilt.store import MemoryStore, SealedSegment
 from driftquilt.stream import events

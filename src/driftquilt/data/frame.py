@@ -8,18 +8,19 @@ the columns of arrays and lists have no names of their own and are called x0, x1
 turns into, and which values are refused, is in `columns`; dates and times turn into several columns
 of numbers, called "when (time of day, sin)" and so on (`calendar`). `read_row` takes one row as a
 dictionary and gives plain values, which `Frame.of_row` and `Frame.of_rows` put side by side; there
-a column without any value is left out, and what a row lacks is missing.
+a column without any value is left out, and what a row lacks is missing. `read_label` takes the
+label of a row.
 
 >>> frame = read_frame({"city": ["Oslo", "Rome"], "age": [31, None]})
 >>> frame.names, frame.numbers.tolist(), frame.texts["city"].tolist(), frame.columns
 (('age',), [[31.0], [nan]], ['Oslo', 'Rome'], ('city', 'age'))
 >>> frame.row(1)
 {'city': 'Rome', 'age': None}
->>> stack(frame, read_frame({"age": [5.0], "city": ["Bonn"]})).texts["city"]
-array(['Oslo', 'Rome', 'Bonn'], dtype=object)
 >>> Frame.of_rows([read_row({"age": 31}), read_row({"age": "old"})])
 Traceback (most recent call last):
 driftquilt.errors.InputError: column 'age' holds numbers and text; make all of it one of them
+>>> read_label(3.0), read_label_list(["yes", "no"])
+(3, ['yes', 'no'])
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ import math
 import reprlib
 import struct
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import chain, islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -51,27 +52,34 @@ from driftquilt.data.columns import (
     read_span,
     refuse_extremes,
 )
-from driftquilt.data.matching import check_columns, flatten, line_up
+from driftquilt.data.matching import check_columns, flatten
 from driftquilt.errors import InputError
 
 __all__ = [
     "BLOCK",
     "Frame",
+    "Label",
     "Row",
     "Value",
     "as_frame",
     "iter_rows",
+    "read_at",
     "read_frame",
+    "read_label",
+    "read_label_list",
     "read_pair",
     "read_row",
-    "stack",
 ]
 
 BLOCK = 65_536  # rows at a time where there are many, so that they stay in the processor's cache
 _N_DIMENSIONS = 2  # of a table
+_INT64 = 2**63
+
+T = TypeVar("T")
 
 Value: TypeAlias = float | str | None
 Row: TypeAlias = dict[str, Value]
+Label: TypeAlias = int | bool | str
 Rows: TypeAlias = slice | NDArray[np.bool_] | NDArray[np.integer[Any]]
 
 
@@ -256,35 +264,6 @@ def as_frame(X: Any) -> Any:
         ) from error
 
 
-def stack(first: Frame, second: Frame) -> Frame:
-    """Append the rows of `second`, whose columns may stand in another order."""
-    below = [second.columns[place] for place in line_up(first, second)]
-    columns = {
-        name: _join(first, name, second, other)
-        for name, other in zip(first.columns, below, strict=True)
-    }
-    return Frame.of_arrays(columns, named=first.named)
-
-
-def _join(first: Frame, name: str, second: Frame, other: str) -> NDArray[Any]:
-    above, below = first.column(name), second.column(other)
-    if first.is_text(name) == second.is_text(other):
-        return np.concatenate([above, below])
-    if second.kind(other) == "nothing":
-        return np.concatenate([above, _missing(len(below), text=first.is_text(name))])
-    if first.kind(name) == "nothing":
-        return np.concatenate([_missing(len(above), text=second.is_text(other)), below])
-    before, now = ("text", "numbers") if first.is_text(name) else ("numbers", "text")
-    raise InputError(
-        f"column {name!r} is {before} in the rows before and {now} in the new rows; "
-        "make it the same in both"
-    )
-
-
-def _missing(n_rows: int, *, text: bool) -> NDArray[Any]:
-    return np.full(n_rows, None if text else np.nan, dtype=object if text else np.float64)
-
-
 def _from_columns(names: Iterable[Any], columns: Iterable[Any], shape: tuple[int, int]) -> Frame:
     return Frame.of_arrays(flatten(map(read_columns, check_columns(names, shape), columns)))
 
@@ -420,3 +399,47 @@ def _read_value(name: Any, value: Any) -> Value:
             "or a bound in its place"
         )
     return number
+
+
+def read_label(y: Any) -> Label:
+    """A label as a plain int, bool or string; whole floats become ints."""
+    if isinstance(y, np.generic):
+        y = y.item()
+    if isinstance(y, bool):
+        return y
+    if isinstance(y, str):
+        return _read_text_label(str.__str__(y))
+    if isinstance(y, float) and math.isfinite(y) and y == int(y):
+        y = int(y)
+    if isinstance(y, int) and -_INT64 <= y < _INT64:
+        return int(y)
+    if is_missing(y):
+        raise InputError("the label is missing (NaN or None); leave the row out until it is known")
+    raise InputError(
+        f"the label {y!r} is a {type(y).__name__}; a label is a whole number, a boolean or a string"
+    )
+
+
+def read_label_list(y: Any) -> list[Label]:
+    """The labels of a list, an array or a series."""
+    if not isinstance(y, Iterable) or isinstance(y, str | bytes | Mapping):
+        raise InputError(f"labels are a list, an array or a series, but got a {type(y).__name__}")
+    return [read_at(number, read_label, label) for number, label in enumerate(y)]
+
+
+def read_at(number: int, read: Callable[[Any], T], value: Any) -> T:
+    """What `read` makes of a value, with its place in the message if it cannot."""
+    try:
+        return read(value)
+    except InputError as error:
+        raise InputError(f"row {number}: {error}") from error
+
+
+def _read_text_label(label: str) -> str:
+    """A label of text, unless it would be another one in an array."""
+    if label.endswith("\0"):
+        raise InputError(
+            f"the label {reprlib.repr(label)} ends in a zero character, which numpy drops; leave "
+            "it out"
+        )
+    return label

@@ -8,8 +8,7 @@ A long vector of labels or segment ids becomes codes 0 … k-1 and a list of wha
 
 `classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count from 0
 in messages. The distinct values of a long vector are found with neither a sort nor a Python object
-per row (`distinct_ints`, `distinct_arrow`). A stream takes labels one by one, as plain values:
-`read_label`, `read_label_list`.
+per row (`distinct_ints`, `distinct_arrow`). A stream takes labels one by one: `frame.read_label`.
 
 >>> classes, codes = read_labels(["spam", "ham", "spam"], n_rows=3)
 >>> classes, codes
@@ -19,20 +18,16 @@ per row (`distinct_ints`, `distinct_arrow`). A stream takes labels one by one, a
 (['may', 'april'], array([0, 0, 1], dtype=int32))
 >>> read_weights(2, n_rows=3)
 array([2., 2., 2.])
->>> read_label(3.0), read_label_list(["yes", "no"])
-(3, ['yes', 'no'])
 """
 
 from __future__ import annotations
 
-import math
-import reprlib
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Sequence, Sized
 from itertools import pairwise
 from numbers import Real
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +35,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from driftquilt.data.columns import as_array, is_missing, is_text, read_column
+from driftquilt.data.frame import Label
 from driftquilt.data.mapped_memory import note_read
 from driftquilt.errors import InputError
 
@@ -48,23 +44,16 @@ __all__ = [
     "Label",
     "distinct_arrow",
     "distinct_ints",
-    "read_at",
-    "read_label",
-    "read_label_list",
     "read_labels",
     "read_segments",
     "read_weights",
     "warn_of_order",
 ]
 
-T = TypeVar("T")
-
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
-Label: TypeAlias = int | bool | str
 
 _BLOCK = 65_536  # rows at a time, so that what is made on the way stays small
 _WIDEST = 2**16  # between the lowest and the highest number, if there is to be no sort
-_INT64 = 2**63
 
 
 def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:
@@ -280,50 +269,6 @@ def _number_objects(ids: list[Any]) -> tuple[list[Hashable], Codes]:
     missing = np.fromiter(map(is_missing, position), dtype=bool, count=len(position))
     _refuse_missing("segments", missing[codes])
     return [n.item() if isinstance(n, np.generic) else n for n in position], codes
-
-
-def read_label(y: Any) -> Label:
-    """A label as a plain int, bool or string; whole floats become ints."""
-    if isinstance(y, np.generic):
-        y = y.item()
-    if isinstance(y, bool):
-        return y
-    if isinstance(y, str):
-        return _read_text_label(str.__str__(y))
-    if isinstance(y, float) and math.isfinite(y) and y == int(y):
-        y = int(y)
-    if isinstance(y, int) and -_INT64 <= y < _INT64:
-        return int(y)
-    if is_missing(y):
-        raise InputError("the label is missing (NaN or None); leave the row out until it is known")
-    raise InputError(
-        f"the label {y!r} is a {type(y).__name__}; a label is a whole number, a boolean or a string"
-    )
-
-
-def read_label_list(y: Any) -> list[Label]:
-    """The labels of a list, an array or a series."""
-    if not isinstance(y, Iterable) or isinstance(y, str | bytes | Mapping):
-        raise InputError(f"labels are a list, an array or a series, but got a {type(y).__name__}")
-    return [read_at(number, read_label, label) for number, label in enumerate(y)]
-
-
-def read_at(number: int, read: Callable[[Any], T], value: Any) -> T:
-    """What `read` makes of a value, with its place in the message if it cannot."""
-    try:
-        return read(value)
-    except InputError as error:
-        raise InputError(f"row {number}: {error}") from error
-
-
-def _read_text_label(label: str) -> str:
-    """A label of text, unless it would be another one in an array."""
-    if label.endswith("\0"):
-        raise InputError(
-            f"the label {reprlib.repr(label)} ends in a zero character, which numpy drops; leave "
-            "it out"
-        )
-    return label
 
 
 def distinct_ints(

@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.arrow import ArrowFrame, read_in_place, stack_in_place
-from driftquilt.data.frame import Frame, read_frame, stack
+from driftquilt.data.frame import Frame, read_frame
 from driftquilt.data.labels import Codes, read_labels, read_segments, read_weights
+from driftquilt.data.matching import line_up
 from driftquilt.errors import InputError
 
-__all__ = ["Features", "Rows", "read_array"]
+__all__ = ["Features", "Rows", "read_array", "stack"]
 
 Features: TypeAlias = Frame | ArrowFrame | NDArray[Any]
 
@@ -148,6 +149,35 @@ def _read_features(X: Any) -> Frame | ArrowFrame:
     frame = read_frame(X)
     own = frame.numbers is not X and frame.numbers.flags.owndata
     return frame if own else frame.copy()
+
+
+def stack(first: Frame, second: Frame) -> Frame:
+    """Append the rows of `second`, whose columns may stand in another order."""
+    below = [second.columns[place] for place in line_up(first, second)]
+    columns = {
+        name: _join(first, name, second, other)
+        for name, other in zip(first.columns, below, strict=True)
+    }
+    return Frame.of_arrays(columns, named=first.named)
+
+
+def _join(first: Frame, name: str, second: Frame, other: str) -> NDArray[Any]:
+    above, below = first.column(name), second.column(other)
+    if first.is_text(name) == second.is_text(other):
+        return np.concatenate([above, below])
+    if second.kind(other) == "nothing":
+        return np.concatenate([above, _missing(len(below), text=first.is_text(name))])
+    if first.kind(name) == "nothing":
+        return np.concatenate([_missing(len(above), text=second.is_text(other)), below])
+    before, now = ("text", "numbers") if first.is_text(name) else ("numbers", "text")
+    raise InputError(
+        f"column {name!r} is {before} in the rows before and {now} in the new rows; "
+        "make it the same in both"
+    )
+
+
+def _missing(n_rows: int, *, text: bool) -> NDArray[Any]:
+    return np.full(n_rows, None if text else np.nan, dtype=object if text else np.float64)
 
 
 def _pick(features: Features, rows: NDArray[np.bool_]) -> Features:

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from driftquilt.data.column_types import check_table, describe, features, present
-from driftquilt.data.frame import Row, read_row
-from driftquilt.data.labels import Label, read_at, read_label
+from driftquilt.data.frame import Row, read_at, read_label, read_row
+from driftquilt.data.labels import Label
 from driftquilt.data.mapped_memory import note_read
 from driftquilt.decision.cutting import Segments, coded, refuse_one
 from driftquilt.decision.layout import clean_labels

@@ -26,8 +26,8 @@ import orjson
 from msgspec import UNSET, UnsetType
 
 from driftquilt.data.columns import FLOAT32_MAX
-from driftquilt.data.frame import Frame
-from driftquilt.data.labels import Label, read_label
+from driftquilt.data.frame import Frame, read_label
+from driftquilt.data.labels import Label
 from driftquilt.errors import InputError
 from driftquilt.server.arrow_bodies import read_arrow_rows
 from driftquilt.server.dates import read_dates

@@ -48,8 +48,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.frame import Row, iter_rows, read_pair, read_row
-from driftquilt.data.labels import Label, read_at, read_label, read_label_list
+from driftquilt.data.frame import (
+    Row,
+    iter_rows,
+    read_at,
+    read_label,
+    read_label_list,
+    read_pair,
+    read_row,
+)
+from driftquilt.data.labels import Label
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
