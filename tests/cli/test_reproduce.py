@@ -61,15 +61,15 @@ def test_a_file_of_ones_own_is_reported_on_without_the_paper(drive: Drive, tmp_p
 
 
 def test_how_a_file_was_read_is_noted(drive: Drive, tmp_path: Path) -> None:
-    path = Path(write_shop(tmp_path / "shop.csv"))
+    path = Path(write_shop(tmp_path / "paid.csv"))
     header, *rows = path.read_text().splitlines()
     path.write_text("\n".join([f"{header},paid", *(f'{row},"3,14"' for row in rows)]))
     arguments = ["--label", "bought", "--segment", "month", "--methods", "current_segment"]
     outcome = drive(
-        "reproduce", "--datasets", "shop.csv", *arguments, "--seeds", "1", "--jobs", "1"
+        "reproduce", "--datasets", "paid.csv", *arguments, "--seeds", "1", "--jobs", "1"
     )
     assert outcome.code == 0, outcome.stderr
-    assert "Note: shop.csv: column 'paid' is read as text" in outcome.stderr
+    assert "Note: paid.csv: column 'paid' is read as text" in outcome.stderr
     assert "--decimal ," not in outcome.stdout
 
 

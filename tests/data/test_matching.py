@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 from driftquilt.data.arrow import read_in_place, stack_in_place
-from driftquilt.data.calendar import CLOCK_PARTS, PARTS
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS, find_columns, group, line_up, sources
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import Frame, read_frame, read_row
-from driftquilt.data.matching import find_columns, group, line_up, sources
 from driftquilt.data.rows import stack
 from driftquilt.errors import InputError
 

@@ -27,12 +27,12 @@ with open_data([sys.argv[1]]) as data:
 PASSES = """
 import re, sys
 from pathlib import Path
-from driftquilt.data import mapped_memory
-mapped_memory.LIMIT = int(sys.argv[2])
+from driftquilt.data import arrow
+arrow.LIMIT = int(sys.argv[2])
 from driftquilt.cli.app import app
 from driftquilt.decision.streaming import labelled_rows
 from driftquilt.data.files import open_data
-from driftquilt.data.mapped_memory import MappedFile
+from driftquilt.data.arrow import MappedFile
 
 data, release_pages, seen = sys.argv[1], MappedFile.release_pages, []
 

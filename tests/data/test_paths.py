@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from driftquilt.data.paths import find_files, natural_key
+from driftquilt.data.source import find_files, natural_key
 from driftquilt.errors import InputError
 
 

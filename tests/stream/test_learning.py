@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from driftquilt.data.frame import Frame, Row
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.detectors.named import make_detector
 from driftquilt.learners.mlp import MLP
 from driftquilt.stream.learning import Champion, Learning, OnlineNet

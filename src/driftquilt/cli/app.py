@@ -26,8 +26,6 @@ from driftquilt import __version__
 from driftquilt.errors import DriftquiltError
 from driftquilt.files import describe_os_error
 
-__all__ = ["COMMANDS", "app", "load_command", "main"]
-
 #: What each command does, as the first line of its docstring says; `--help` loads no command.
 COMMANDS = {
     "select": "Decide which past segments to train on: a table, the model, and a report.",

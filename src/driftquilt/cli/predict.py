@@ -24,9 +24,9 @@ from driftquilt.cli.console import (
     say_notes,
     write_whole,
 )
+from driftquilt.data.arrow import note_read
 from driftquilt.data.columns import is_missing
 from driftquilt.data.files import write_table
-from driftquilt.data.mapped_memory import note_read
 from driftquilt.data.source import TextFormat
 from driftquilt.errors import InputError
 from driftquilt.integrations.onnx.classifier import OUTPUTS, describe_inputs

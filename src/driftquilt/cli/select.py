@@ -54,8 +54,6 @@ from driftquilt.report.page import page_of_decision
 from driftquilt.report.svg import clean
 from driftquilt.text import listing, plural
 
-__all__ = ["select"]
-
 
 def select(
     data: DataFiles,

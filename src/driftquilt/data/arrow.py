@@ -5,6 +5,12 @@ computed from it for the rows that are asked for. Kinds without such a view (dec
 once as `columns` reads them. All is checked once, and refused as `columns` refuses it. Arrow's
 memory does not change, so nothing protects it from the caller.
 
+Pages of a mapped file count as the process's memory once they are read, so a pass over a large file
+would seem to take as much memory as the file is long. Whoever reads rows of a table that may be
+mapped calls `note_read` with the number of bytes. Whenever `LIMIT` bytes were read, the pages of
+all mapped files are released; a page that is read again comes from the system's cache or the disk.
+A file must not change while it is mapped.
+
 A `Column` is made of pieces, one after the other. What it gives for some rows is what `columns`
 would have read there:
 
@@ -21,55 +27,44 @@ would have read there:
 
 from __future__ import annotations
 
+import contextlib
+import mmap
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import DTypeLike, NDArray
 
-from driftquilt.data.calendar import CLOCK_PARTS, PARTS, from_arrow, part_name, seconds
+from driftquilt.data.calendar import (
+    CLOCK_PARTS,
+    PARTS,
+    check_columns,
+    flatten,
+    from_arrow,
+    line_up,
+    part_name,
+    seconds,
+)
 from driftquilt.data.columns import FLOAT32_MAX, is_missing, is_text, read_column, refuse_extremes
 from driftquilt.data.frame import BLOCK, Frame, as_frame
-from driftquilt.data.mapped_memory import note_read
-from driftquilt.data.matching import check_columns, flatten, line_up
-
-__all__ = [
-    "LONGEST_PIECE",
-    "SMALLEST_PIECE",
-    "ArrowFrame",
-    "Column",
-    "Fixed",
-    "Loaded",
-    "Made",
-    "Picks",
-    "Piece",
-    "Strings",
-    "has_one_dictionary",
-    "read_in_place",
-    "stack_in_place",
-]
 
 SMALLEST_PIECE = 4096  # rows; smaller ones cost more to visit than to copy
 LONGEST_PIECE = 2**20  # rows; what is read of a longer one at a time would take much memory
 
+LIMIT = 128 << 20  # bytes
+_BYTES_AROUND_ROW = 2 * 65_536  # of text: the pages of its offset and of its characters
+
+_lock = threading.Lock()
+_limited: list[MappedFile] = []
+_n_read = 0
+
 Picks: TypeAlias = slice | NDArray[np.integer[Any]]
-
-
-class Piece(Protocol):
-    """Some rows of a column that follow each other."""
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes that may lie in a mapped file."""
-
-    def __len__(self) -> int: ...
-
-    def read(self, rows: Picks) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,32 +117,11 @@ class Fixed:
 
 
 @dataclass(frozen=True, eq=False)
-class Strings:
-    """An Arrow array of strings."""
-
-    array: Any
-
-    @property
-    def n_bytes(self) -> int:
-        return int(self.array.nbytes)
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def read(self, rows: Picks) -> NDArray[Any]:
-        array = self.array[rows] if isinstance(rows, slice) else self.array.take(rows)
-        coded = array.dictionary_encode()  # one Python string per category, not per row
-        texts = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
-        read: NDArray[Any] = texts[coded.indices.fill_null(len(texts) - 1).to_numpy()]
-        return read
-
-
-@dataclass(frozen=True, eq=False)
 class Made:
-    """An Arrow array of which `make` makes numbers, of each row by itself."""
+    """An Arrow array of which `make` makes numbers or texts, of each row by itself."""
 
     array: Any
-    make: Callable[[Any], NDArray[np.float64]]
+    make: Callable[[Any], NDArray[Any]]
 
     @property
     def n_bytes(self) -> int:
@@ -158,6 +132,10 @@ class Made:
 
     def read(self, rows: Picks) -> NDArray[Any]:
         return self.make(self.array[rows] if isinstance(rows, slice) else self.array.take(rows))
+
+
+#: Some rows of a column that follow each other; `n_bytes` may lie in a mapped file.
+Piece: TypeAlias = Loaded | Fixed | Made
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,30 +174,6 @@ class Column:
         """All rows, some at a time."""
         for first in range(0, len(self), BLOCK):
             yield self.read(slice(first, first + BLOCK))
-
-    def present(self) -> NDArray[np.float64]:
-        """All numbers but the missing ones, in memory that is the caller's."""
-        numbers, end = np.empty(len(self)), 0
-        for block in self.blocks():
-            seen = block[~np.isnan(block)]
-            numbers[end : end + len(seen)] = seen
-            end += len(seen)
-        return numbers[:end]
-
-    def counts(self) -> Counter[str | None]:
-        """How many rows have each text."""
-        counts: Counter[str | None] = Counter()
-        for block in self.blocks():
-            counts.update(block.tolist())
-        return counts
-
-    def kind(self) -> str:
-        """What the rows hold: "numbers", "text" or "nothing"."""
-        if not self.is_text:
-            empty = all(np.isnan(block).all() for block in self.blocks())
-            return "nothing" if empty else "numbers"
-        empty = all(value is None for block in self.blocks() for value in block)
-        return "nothing" if empty else "text"
 
     def pick(self, rows: NDArray[np.intp]) -> Column:
         """The column as if it had these rows alone; they are not read yet."""
@@ -293,15 +247,27 @@ class ArrowFrame:
 
     def kind(self, name: str) -> str:
         """What the column holds: "numbers", "text", or "nothing" if all of it is missing."""
-        return self.parts[name].kind()
+        blocks = self.parts[name].blocks()
+        if self.is_text(name):
+            empty = all(value is None for block in blocks for value in block)
+            return "nothing" if empty else "text"
+        return "nothing" if all(np.isnan(block).all() for block in blocks) else "numbers"
 
     def present(self, name: str) -> NDArray[np.float64]:
         """The numbers of a column but the missing ones, copied."""
-        return self.parts[name].present()
+        numbers, end = np.empty(len(self)), 0
+        for block in self.parts[name].blocks():
+            seen = block[~np.isnan(block)]
+            numbers[end : end + len(seen)] = seen
+            end += len(seen)
+        return numbers[:end]
 
     def counts(self, name: str) -> Counter[str | None]:
         """How many rows have each text."""
-        return self.parts[name].counts()
+        counts: Counter[str | None] = Counter()
+        for block in self.parts[name].blocks():
+            counts.update(block.tolist())
+        return counts
 
     def pick(self, rows: NDArray[np.bool_]) -> ArrowFrame:
         """The table as if it had these rows alone."""
@@ -330,15 +296,25 @@ def _read_columns(name: str, values: Any) -> dict[str, Column]:
     """What one column of the caller's becomes, by name."""
     kind = values.type
     if pa.types.is_duration(kind):
-        return {name: _made(values, _to_seconds)}
+        return {name: _made(values, _to_seconds, is_text=False)}
     if pa.types.is_time(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         parts = CLOCK_PARTS if pa.types.is_time(kind) else PARTS
-        return {part_name(name, part): _made(values, partial(_to_part, part)) for part in parts}
+        return {
+            part_name(name, part): _made(values, partial(_to_part, part), is_text=False)
+            for part in parts
+        }
     return {name: _read(name, values)}
 
 
-def _made(values: Any, make: Callable[[Any], NDArray[np.float64]]) -> Column:
-    return Column(tuple(Made(chunk, make) for chunk in _few_chunks(values)), is_text=False)
+def _made(values: Any, make: Callable[[Any], NDArray[Any]], *, is_text: bool) -> Column:
+    return Column(tuple(Made(chunk, make) for chunk in _few_chunks(values)), is_text)
+
+
+def _to_texts(chunk: Any) -> NDArray[Any]:
+    coded = chunk.dictionary_encode()  # one Python string per category, not per row
+    texts = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    read: NDArray[Any] = texts[coded.indices.fill_null(len(texts) - 1).to_numpy()]
+    return read
 
 
 def _to_part(part: str, chunk: Any) -> NDArray[np.float64]:
@@ -363,14 +339,11 @@ def _read(name: str, values: Any) -> Column:
     if pa.types.is_dictionary(kind):
         chunks = _few_chunks(values) if has_one_dictionary(values) else _shorten(values.chunks)
         return Column(tuple(map(_view_texts, chunks)), is_text=True)
-    if _is_string(kind) and values.null_count < len(values):
-        return Column(tuple(map(Strings, _few_chunks(values))), is_text=True)
+    is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if is_string and values.null_count < len(values):
+        return _made(values, _to_texts, is_text=True)
     read = read_column(name, values)
     return Column((Loaded(read),), is_text(read))
-
-
-def _is_string(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _few_chunks(values: Any) -> list[Any]:
@@ -413,3 +386,51 @@ def _is_extreme(chunk: Any) -> bool:
     lowest, highest = (bound.as_py() for bound in pc.min_max(chunk).values())
     note_read(chunk.nbytes)
     return lowest is not None and max(highest, -lowest) > FLOAT32_MAX
+
+
+class MappedFile:
+    """All bytes of a file as an Arrow buffer; the file may be closed meanwhile."""
+
+    def __init__(self, file: Any) -> None:
+        self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.buffer = pa.py_buffer(self._map)
+
+    def holds(self, batch: Any) -> bool:
+        """Return whether the values of a record batch are in here, not in memory of their own."""
+        buffers = [part for column in batch.columns for part in column.buffers()]
+        start, end = self.buffer.address, self.buffer.address + self.buffer.size
+        return all(
+            start <= part.address < end for part in buffers if part is not None and part.size
+        )
+
+    def release_pages(self) -> None:
+        """Make all pages non-resident; their contents stay."""
+        if hasattr(mmap, "MADV_DONTNEED"):  # which Windows lacks
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+@contextlib.contextmanager
+def limit_memory(files: Sequence[MappedFile]) -> Iterator[None]:
+    """Bound the resident part of the files inside the block."""
+    if sum(file.buffer.size for file in files) <= LIMIT:
+        yield
+        return
+    _limited.extend(files)
+    try:
+        yield
+    finally:
+        for file in files:
+            _limited.remove(file)
+
+
+def note_read(n_bytes: int, n_rows: int | None = None) -> None:
+    """Count bytes that were read, or `n_rows` scattered rows among them; release pages in time."""
+    global _n_read  # noqa: PLW0603  # the memory of the process is counted
+    if not _limited:
+        return
+    with _lock:
+        _n_read += n_bytes if n_rows is None else min(n_bytes, n_rows * _BYTES_AROUND_ROW)
+        if _n_read >= LIMIT:
+            _n_read = 0
+            for file in _limited:
+                file.release_pages()

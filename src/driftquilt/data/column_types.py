@@ -36,31 +36,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from driftquilt.data.mapped_memory import note_read
+from driftquilt.data.arrow import note_read
 from driftquilt.errors import InputError
 from driftquilt.text import listing, suggest
-
-__all__ = [
-    "BLOCK",
-    "KINDS",
-    "OURS",
-    "ColumnFacts",
-    "blocks",
-    "cast",
-    "check_table",
-    "common_type",
-    "describe",
-    "features",
-    "find_column",
-    "is_category",
-    "is_number",
-    "is_text",
-    "is_view",
-    "leave_out",
-    "plain_type",
-    "present",
-    "unused_warning",
-]
 
 BLOCK = 65_536  # rows looked at at a time
 OURS = "driftquilt_"  # begins the names of the columns that a selection adds

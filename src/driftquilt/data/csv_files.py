@@ -39,16 +39,6 @@ from driftquilt.data.source import BLOCK, ByteSource, TextFormat, one_line, read
 from driftquilt.errors import InputError
 from driftquilt.text import listing
 
-__all__ = [
-    "CsvRows",
-    "DateHints",
-    "DecimalHints",
-    "TypesChanged",
-    "name_columns",
-    "refuse_bad_byte",
-    "unnamed_notes",
-]
-
 _BLOCK = 1 << 20  # bytes; pyarrow reads many such blocks ahead
 _DELIMITERS = (",", ";", "\t", "|")
 _END = "\x1a end of data \x1a"  # read as a row of its own, unless a quote is open

@@ -39,10 +39,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.arrow import ArrowFrame
-from driftquilt.data.calendar import PARTS, part_name, source
+from driftquilt.data.calendar import PARTS, find_columns, group, part_name, source, sources
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.frame import BLOCK, Frame
-from driftquilt.data.matching import find_columns, group, sources
 from driftquilt.errors import InputError, ModelFileError
 
 __all__ = ["CATEGORIES_MAX", "Encoder"]

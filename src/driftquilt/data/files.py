@@ -37,25 +37,25 @@ import pyarrow as pa
 from pyarrow import csv, ipc
 from pyarrow import parquet as pq
 
+from driftquilt.data.arrow import MappedFile, limit_memory
 from driftquilt.data.column_types import cast, common_type, is_view, plain_type
 from driftquilt.data.csv_files import CsvRows, TypesChanged, name_columns, unnamed_notes
 from driftquilt.data.json_lines import JsonRows
-from driftquilt.data.mapped_memory import MappedFile, limit_memory
-from driftquilt.data.paths import FORMATS, find_files, suffix_of
 from driftquilt.data.source import (
+    FORMATS,
     ByteSource,
     TextFormat,
     check_room,
+    find_files,
     one_line,
     open_file,
     spool,
     storing,
+    suffix_of,
 )
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write, describe_os_error
 from driftquilt.text import listing
-
-__all__ = ["Data", "Watch", "open_data", "write_table"]
 
 Watch: TypeAlias = Callable[[int, int], None]
 _Mapped: TypeAlias = tuple[list[MappedFile], Any, list[str]]  # files, their table, notes

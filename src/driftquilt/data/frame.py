@@ -40,7 +40,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
-from driftquilt.data.calendar import from_objects
+from driftquilt.data.calendar import check_columns, flatten, from_objects
 from driftquilt.data.columns import (
     FLOAT32_MAX,
     as_array,
@@ -52,24 +52,7 @@ from driftquilt.data.columns import (
     read_span,
     refuse_extremes,
 )
-from driftquilt.data.matching import check_columns, flatten
 from driftquilt.errors import InputError
-
-__all__ = [
-    "BLOCK",
-    "Frame",
-    "Label",
-    "Row",
-    "Value",
-    "as_frame",
-    "iter_rows",
-    "read_at",
-    "read_frame",
-    "read_label",
-    "read_label_list",
-    "read_pair",
-    "read_row",
-]
 
 BLOCK = 65_536  # rows at a time where there are many, so that they stay in the processor's cache
 _N_DIMENSIONS = 2  # of a table

@@ -25,8 +25,6 @@ from driftquilt.data.csv_files import TypesChanged, refuse_bad_byte
 from driftquilt.data.source import BLOCK, ByteSource, one_line
 from driftquilt.errors import InputError
 
-__all__ = ["JsonRows"]
-
 _DATES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 _WORDS = {bool: "a boolean", str: "text", int: "a number", float: "a number"}
 

@@ -34,21 +34,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
+from driftquilt.data.arrow import note_read
 from driftquilt.data.columns import as_array, is_missing, is_text, read_column
-from driftquilt.data.frame import Label
-from driftquilt.data.mapped_memory import note_read
 from driftquilt.errors import InputError
-
-__all__ = [
-    "Codes",
-    "Label",
-    "distinct_arrow",
-    "distinct_ints",
-    "read_labels",
-    "read_segments",
-    "read_weights",
-    "warn_of_order",
-]
 
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 

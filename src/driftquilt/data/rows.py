@@ -22,12 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.arrow import ArrowFrame, read_in_place, stack_in_place
+from driftquilt.data.calendar import line_up
 from driftquilt.data.frame import Frame, read_frame
 from driftquilt.data.labels import Codes, read_labels, read_segments, read_weights
-from driftquilt.data.matching import line_up
 from driftquilt.errors import InputError
-
-__all__ = ["Features", "Rows", "read_array", "stack"]
 
 Features: TypeAlias = Frame | ArrowFrame | NDArray[Any]
 

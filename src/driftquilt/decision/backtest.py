@@ -48,17 +48,6 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.text import plural
 
-__all__ = [
-    "BASELINES",
-    "RUN",
-    "RunRecord",
-    "StreamSetup",
-    "baselines",
-    "examine_columns",
-    "note_unlabelled_end",
-    "open_stream",
-]
-
 RUN = "run.json"
 BASELINES = ("all data", "current only")
 

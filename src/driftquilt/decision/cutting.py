@@ -35,20 +35,6 @@ from driftquilt.data.column_types import blocks, check_table, find_column, is_ca
 from driftquilt.data.labels import distinct_ints
 from driftquilt.errors import InputError
 
-__all__ = [
-    "Cut",
-    "CutBy",
-    "Segments",
-    "Span",
-    "by_column",
-    "by_time",
-    "coded",
-    "cut",
-    "refuse_one",
-    "sort_by_time",
-    "sort_rows",
-]
-
 Segments: TypeAlias = pa.Array | pa.ChunkedArray
 
 _FEW = 20  # segments that may have a single row each

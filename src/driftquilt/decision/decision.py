@@ -42,9 +42,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from driftquilt import __version__
-from driftquilt.data.arrow import has_one_dictionary
+from driftquilt.data.arrow import has_one_dictionary, note_read
 from driftquilt.data.column_types import BLOCK, OURS, ColumnFacts
-from driftquilt.data.mapped_memory import note_read
 from driftquilt.decision.layout import Layout
 from driftquilt.decision.measure import ConstantAnswer, MethodScore, sentences
 from driftquilt.errors import InputError, ModelFileError

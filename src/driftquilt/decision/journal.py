@@ -42,22 +42,6 @@ from driftquilt.quilt.method import TriedBound
 from driftquilt.stream.events import DriftFound, Event, ModelTrained, SegmentSealed, read_event
 from driftquilt.text import listing, plural
 
-__all__ = [
-    "COUNT",
-    "EVENTS",
-    "FORMAT",
-    "WINDOW",
-    "Accuracy",
-    "Journal",
-    "Line",
-    "PromotedModel",
-    "Replayed",
-    "TrainedAt",
-    "expect_same",
-    "read_replay",
-    "replay_header",
-]
-
 #: Raised when files of the previous version can no longer be read.
 FORMAT = 1
 EVENTS = "events.jsonl"

@@ -41,8 +41,6 @@ from driftquilt.data.labels import read_labels as read_classes
 from driftquilt.errors import InputError
 from driftquilt.text import suggest
 
-__all__ = ["Labels", "Layout", "Rows", "clean_labels", "lay_out", "read_labels", "spread"]
-
 Rows = NDArray[np.integer[Any]]
 
 _MAX_FLOATS = 20  # different values of a float column that may be classes

@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from driftquilt.data.arrow import note_read
 from driftquilt.data.column_types import (
     ColumnFacts,
     blocks,
@@ -36,15 +37,7 @@ from driftquilt.data.column_types import (
     is_text,
     present,
 )
-from driftquilt.data.mapped_memory import note_read
 from driftquilt.decision.layout import Layout, Rows, clean_labels, spread
-
-__all__ = [
-    "find_leaking_columns",
-    "find_leaking_columns_in_stream",
-    "leakage_warning",
-    "note_leakage",
-]
 
 _FEW = 10  # rows of a segment, too few to judge
 _SAMPLE = 200  # rows of a segment whose numbers are looked at

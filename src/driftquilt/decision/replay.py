@@ -36,8 +36,6 @@ from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted
 from driftquilt.text import json_safe
 
-__all__ = ["Progress", "Replay"]
-
 _STEP = 100  # rows learned at a time at most; COUNT and WINDOW are multiples of it
 _DIGITS = 6  # of the scores in a selection, which has some for every epoch and segment
 

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftquilt.data.arrow import note_read
 from driftquilt.data.column_types import check_table, describe, features, present
-from driftquilt.data.frame import Row, read_at, read_label, read_row
-from driftquilt.data.labels import Label
-from driftquilt.data.mapped_memory import note_read
+from driftquilt.data.frame import Label, Row, read_at, read_label, read_row
 from driftquilt.decision.cutting import Segments, coded, refuse_one
 from driftquilt.decision.layout import clean_labels
 from driftquilt.detectors.named import make_detector
@@ -30,8 +29,6 @@ from driftquilt.errors import InputError
 from driftquilt.stream.learning import Learning
 from driftquilt.stream.settings import Guard
 from driftquilt.text import plural
-
-__all__ = ["LabelledPositions", "by_detector", "fingerprint", "labelled_rows"]
 
 _BLOCK = 4_096  # rows that are Python objects at a time
 _WATCH_EVERY = 1_000  # rows

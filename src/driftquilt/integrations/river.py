@@ -36,8 +36,7 @@ from typing import Any
 from river import base
 from river.utils.dataframe import into_frame, to_native_frame, to_native_series
 
-from driftquilt.data.frame import iter_rows
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Label, iter_rows
 from driftquilt.detectors.named import DETECTORS
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore

@@ -37,10 +37,10 @@ from sklearn.utils.validation import check_is_fitted
 from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, count_rows, cut
 from driftquilt.core.selection import Rule
+from driftquilt.data.calendar import sources
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import read_frame
 from driftquilt.data.labels import warn_of_order
-from driftquilt.data.matching import sources
 from driftquilt.data.rows import Features, Rows, read_array
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model

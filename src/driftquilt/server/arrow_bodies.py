@@ -26,8 +26,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
+from driftquilt.data.calendar import flatten
 from driftquilt.data.frame import Frame
-from driftquilt.data.matching import flatten
 from driftquilt.errors import InputError
 from driftquilt.server.dates import is_moment, read_arrow_dates
 from driftquilt.server.limits import expect_letters, expect_size

@@ -26,8 +26,7 @@ import orjson
 from msgspec import UNSET, UnsetType
 
 from driftquilt.data.columns import FLOAT32_MAX
-from driftquilt.data.frame import Frame, read_label
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Frame, Label, read_label
 from driftquilt.errors import InputError
 from driftquilt.server.arrow_bodies import read_arrow_rows
 from driftquilt.server.dates import read_dates

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from driftquilt.data.frame import Frame, Row
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.errors import InputError
 from driftquilt.server.accuracy_history import AccuracyHistory
 from driftquilt.server.bodies import IdLabels, LabelledRows, read_packed

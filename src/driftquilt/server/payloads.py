@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Label
 from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
 from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse
 from driftquilt.report.lines import sparkline, stream_accuracy

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftquilt.data.labels import Label
+    from driftquilt.data.frame import Label
     from driftquilt.stream import events
     from driftquilt.stream.events import Event
     from driftquilt.stream.quilt_stream import QuiltStream
@@ -35,7 +35,7 @@ _MODULES = {
     "Event": "driftquilt.stream.events",
     "Guard": "driftquilt.stream.settings",
     "LET_ALL_THROUGH": "driftquilt.stream.settings",
-    "Label": "driftquilt.data.labels",
+    "Label": "driftquilt.data.frame",
     "QuiltStream": "driftquilt.stream.quilt_stream",
     "StreamSettings": "driftquilt.stream.settings",
     "StreamStatus": "driftquilt.stream.status",

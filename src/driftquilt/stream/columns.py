@@ -38,8 +38,7 @@ from typing import Any
 import pyarrow as pa
 
 from driftquilt.data.calendar import source
-from driftquilt.data.frame import Row
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Label, Row
 from driftquilt.errors import InputError
 from driftquilt.text import closest, listing
 

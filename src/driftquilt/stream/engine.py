@@ -23,8 +23,7 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from driftquilt.data.frame import Frame, Row
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.errors import StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store

@@ -28,8 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.encoder import CATEGORIES_MAX, Encoder
-from driftquilt.data.frame import Frame, Row
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.detectors.base import Detector, RecordedDetector
 from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLP, MLPModel

@@ -37,8 +37,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as to_bytes
 
-from driftquilt.data.frame import Row
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Label, Row
 from driftquilt.errors import StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier

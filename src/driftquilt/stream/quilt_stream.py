@@ -49,6 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.frame import (
+    Label,
     Row,
     iter_rows,
     read_at,
@@ -57,7 +58,6 @@ from driftquilt.data.frame import (
     read_pair,
     read_row,
 )
-from driftquilt.data.labels import Label
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier

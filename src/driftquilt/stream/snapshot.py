@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.frame import Frame
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Frame, Label
 from driftquilt.learners.nets import Nets
 
 __all__ = ["Expert", "Snapshot"]

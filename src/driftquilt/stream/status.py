@@ -18,9 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftquilt.data.calendar import CLOCK_PARTS, PARTS
-from driftquilt.data.labels import Label
-from driftquilt.data.matching import group
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS, group
+from driftquilt.data.frame import Label
 from driftquilt.text import plural
 
 __all__ = ["StreamStatus", "column_kinds"]

@@ -18,8 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from driftquilt.data.frame import Row
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Label, Row
 from driftquilt.errors import DriftquiltError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.model_file import pack, unpack

@@ -28,10 +28,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.data.calendar import CLOCK_PARTS, PARTS
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS, group
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.matching import group
 from driftquilt.errors import InputError, LearnerError
 from driftquilt.integrations.onnx.graph import MISSING, ML, Graph, clock_parts, date_parts
 from driftquilt.learners.mlp import MLPModel

@@ -25,8 +25,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
-from driftquilt.data.frame import iter_rows, read_label_list
-from driftquilt.data.labels import Label
+from driftquilt.data.frame import Label, iter_rows, read_label_list
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.integrations.ray.executor import connect, get, ray, submit
 from driftquilt.quilt.classifier import QuiltClassifier
