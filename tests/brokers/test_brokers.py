@@ -24,12 +24,6 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
         yield started
 
 
-@pytest.fixture
-def source(broker: Any) -> Iterator[Source]:
-    with contextlib.closing(open_source(broker.url)) as opened:
-        yield opened
-
-
 def read(source: Source, n_messages: int, after: Any = None, most: int = 70) -> list[Message]:
     """Read on until there are so many."""
     found: list[Message] = []

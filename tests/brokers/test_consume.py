@@ -29,12 +29,6 @@ def broker(tmp_path: Path) -> Iterator[RedisBroker]:
 
 
 @pytest.fixture
-def source(broker: RedisBroker) -> Iterator[Source]:
-    with contextlib.closing(open_source(broker.url)) as opened:
-        yield opened
-
-
-@pytest.fixture
 def to(broker: RedisBroker) -> Iterator[Source]:
     with contextlib.closing(open_source(broker.url.replace("rows", "answers"))) as opened:
         yield opened

@@ -50,21 +50,6 @@ def test_two_kinds_of_numbers_have_one_that_holds_both(a: Any, b: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [
-        (pa.int64(), pa.float32(), pa.float64()),
-        (pa.uint32(), pa.int8(), pa.int64()),
-        (pa.uint64(), pa.int8(), pa.float64()),
-        (pa.string(), pa.large_string(), pa.large_string()),
-        (pa.null(), pa.list_(pa.int8()), pa.list_(pa.int8())),
-        (pa.timestamp("us"), pa.timestamp("us"), pa.timestamp("us")),
-    ],
-)
-def test_pairs_of_types_become_one(a: Any, b: Any, expected: Any) -> None:
-    assert both(a, b) == both(b, a) == expected
-
-
-@pytest.mark.parametrize(
     ("a", "b"),
     [
         (pa.int64(), pa.string()),

@@ -81,6 +81,12 @@ def left_in(store: Store) -> dict[str, Any]:
     }
 
 
+def left(stream: QuiltStream) -> dict[str, Any]:
+    """What `left_in` gives for a stream that is still open, as it is now."""
+    stream._engine.checkpoint()
+    return left_in(stream.store)
+
+
 def stored_rows(store: Store) -> list[dict[str, Any]]:
     """All rows in order, without what is missing; of dropped segments there are none."""
     tables = [store.read(segment.number) for segment in store.segments]

@@ -18,7 +18,7 @@ from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.settings import LET_ALL_THROUGH
 from tests.crash.disk import SimulatedDisk, SimulatedFiles, UnsyncedDisk
-from tests.stream.streams import LabelledRow, hasty, learn, left_in, rows, start
+from tests.stream.streams import LabelledRow, hasty, learn, left, rows, start
 
 ROWS = rows(66)
 SETTINGS: dict[str, Any] = {
@@ -42,9 +42,7 @@ def learn_batch(stream: QuiltStream, batch: list[LabelledRow]) -> None:
 
 @cache
 def undisturbed() -> dict[str, Any]:
-    stream = learn(start(MemoryStore(), **SETTINGS), ROWS)
-    stream._engine.checkpoint()
-    found = left_in(stream.store)
+    found = left(learn(start(MemoryStore(), **SETTINGS), ROWS))
     kinds = [event["event"] for event in found["record"]["events"]]
     assert kinds.count("SegmentSealed") == 2
     assert kinds.count("SegmentDropped") == 1
@@ -82,9 +80,7 @@ def go_on(folder: Path, n_said: int) -> dict[str, Any]:
         assert n_said <= store.n_appended
         begun = bool(store.state)
         stream = QuiltStream.open(store, wait=True) if begun else start(store, **SETTINGS)
-        learn(stream, ROWS[stream.n_rows :])
-        stream._engine.checkpoint()
-        return left_in(store)
+        return left(learn(stream, ROWS[stream.n_rows :]))
 
 
 def fail_at(folder: Path, step: int, code: int) -> StoreError | None:

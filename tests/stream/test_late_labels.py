@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftquilt.errors import InputError, StoreError
+from driftquilt.errors import InputError
 from driftquilt.store.pending import Key
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, RowForgotten
-from tests.stream.streams import as_stored, hasty, learn, left_in, rows, start, stored_rows
+from tests.stream.streams import as_stored, hasty, learn, left, rows, start, stored_rows
 
 ROWS = rows(60)
 
@@ -31,9 +31,7 @@ def test_late_labels_teach_what_timely_ones_do() -> None:
     for number, (_, y) in enumerate(ROWS):
         late.learn_one(y=y, key=number)
     assert late.n_waiting == 0
-    for stream in (timely, late):
-        stream._engine.checkpoint()
-    assert left_in(late.store) == left_in(timely.store)
+    assert left(late) == left(timely)
 
 
 def test_labels_come_in_any_order() -> None:
@@ -101,20 +99,14 @@ def test_the_oldest_is_forgotten_behind_too_many_others_and_that_is_said() -> No
     assert stream.learn_one(y="yes", key=2) == forgotten
 
 
-def test_what_is_told_does_not_pile_up_while_nobody_asks() -> None:
-    stream = begun(max_waiting=0)
-    for number in range(1_500):
-        stream.predict_one(ROWS[10][0], key=number)
-    assert len(stream.events) == 200
-    assert len(stream.learn_one(*ROWS[10])) == 200
-
-
-def test_forgotten_rows_do_not_push_out_drifts() -> None:
+def test_forgotten_rows_neither_pile_up_nor_push_out_drifts() -> None:
     stream = begun(max_waiting=0)
     stream._engine.tell(DriftFound(10))
     for number in range(1_500):
         stream.predict_one(ROWS[10][0], key=number)
-    assert DriftFound(10) in stream.events
+    assert len(stream.events) == 201
+    assert stream.events[0] == DriftFound(10)
+    assert len(stream.learn_one(*ROWS[10])) == 201
 
 
 def test_numbers_of_events_do_not_depend_on_what_was_forgotten() -> None:
@@ -169,28 +161,6 @@ def test_a_row_whose_label_never_comes_can_be_forgotten() -> None:
         stream.learn_one(y="yes", key=1)
     stream.learn_one(y=ROWS[12][1], key=2)
     assert stored_rows(stream.store) == as_stored([*ROWS[:10], ROWS[12]])
-
-
-def test_what_was_forgotten_stays_forgotten_after_closing(tmp_path: Path) -> None:
-    stream = begun(hasty(tmp_path))
-    stream.predict_one(ROWS[10][0], key=1)
-    stream.predict_one(ROWS[11][0], key=2)
-    stream.forget(1)
-    stream.close()
-    with pytest.raises(StoreError, match="the stream is closed"):
-        stream.forget(2)
-    with QuiltStream.open(hasty(tmp_path)) as again:
-        assert again.n_waiting == 1
-        again.forget(2)
-
-
-def test_a_key_of_numpy_brings_row_and_label_together() -> None:
-    stream = begun()
-    for number in np.arange(10, 14):
-        stream.predict_one(ROWS[number][0], key=number)
-    for plain in range(10, 14):
-        stream.learn_one(y=ROWS[plain][1], key=plain)
-    assert (stream.n_waiting, stored_rows(stream.store)) == (0, as_stored(ROWS[:14]))
 
 
 def test_waiting_rows_survive_closing_and_opening(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from driftquilt.stream.events import (
     SegmentSealed,
 )
 from driftquilt.stream.settings import LET_ALL_THROUGH
-from tests.stream.streams import LabelledRow, hasty, learn, left_in, start
+from tests.stream.streams import LabelledRow, hasty, learn, left, left_in, start
 
 SETTINGS: dict[str, Any] = {
     "detector": {"kind": "every_rows", "n_rows": 60},
@@ -94,7 +94,6 @@ def test_crashes_around_every_event_bring_the_same_news(
     tmp_path: Path, checkpoint_rows: int
 ) -> None:
     whole = learn(start(**SETTINGS), ROWS)
-    whole._engine.checkpoint()
     folder, cuts = tmp_path / "0", sorted({e.row + d for e in whole.events for d in (-1, 0)})
     stream = start(hasty(folder), checkpoint_rows=checkpoint_rows, **SETTINGS)
     for number, row in enumerate([cut for cut in cuts if cut < N_ROWS], 1):
@@ -106,7 +105,7 @@ def test_crashes_around_every_event_bring_the_same_news(
         assert stream.events == told
     learn(stream, ROWS[stream.n_rows :]).close()
     with hasty(folder) as store:
-        assert left_in(store) == left_in(whole.store)
+        assert left_in(store) == left(whole)
 
 
 def test_a_prediction_brings_no_news() -> None:

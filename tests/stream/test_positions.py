@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.errors import InputError, StoreError
+from driftquilt.errors import InputError
 from driftquilt.store import DiskStore, MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import RowForgotten
@@ -121,19 +121,3 @@ def test_no_more_is_kept_for_rows_that_wait_than_waited_at_once() -> None:
     assert stream.n_waiting == 2
     assert len(store.pending()) == 2
     assert sum(isinstance(event, RowForgotten) for event in stream.events) == 23
-
-
-def test_the_same_row_may_be_expected_again_and_another_may_not() -> None:
-    stream = start(**NO_TRAINING)
-    for _ in range(2):
-        stream.expect_label({"a": 1.0}, "one")
-    with pytest.raises(InputError, match="waits for its label already, with another row"):
-        stream.expect_label({"a": 2.0}, "one")
-    assert stream.n_waiting == 1
-
-
-def test_a_closed_stream_expects_nothing() -> None:
-    stream = start(**NO_TRAINING)
-    stream.close()
-    with pytest.raises(StoreError, match="the stream is closed"):
-        stream.expect_label({"a": 1.0}, "one")

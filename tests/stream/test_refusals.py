@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,9 @@ from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.settings import FORMAT, Guard
-from tests.stream.streams import hasty, learn, left_in, rows, start
+from tests.stream.streams import hasty, learn, left, rows, start
 
 ROWS = rows(80)
-
-
-def state(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint()
-    return left_in(stream.store)
 
 
 BAD_ROWS: list[Any] = [
@@ -62,7 +56,7 @@ BAD_TABLES: list[Any] = [
 
 def test_bad_rows_and_labels_leave_the_stream_as_it_was() -> None:
     stream = learn(start(), ROWS[:40])
-    before, good = state(stream), ROWS[40][0]
+    before, good = left(stream), ROWS[40][0]
     for row in BAD_ROWS:
         with pytest.raises(InputError):
             stream.learn_one(row, "yes")
@@ -80,9 +74,9 @@ def test_bad_rows_and_labels_leave_the_stream_as_it_was() -> None:
     for table in BAD_TABLES[:4]:
         with pytest.raises(InputError):
             stream.predict_many(table)
-    assert state(stream) == before
+    assert left(stream) == before
     whole = learn(start(), ROWS)
-    assert state(learn(stream, ROWS[40:])) == state(whole)
+    assert left(learn(stream, ROWS[40:])) == left(whole)
 
 
 def test_a_date_is_no_number_later_on_and_the_other_way_round() -> None:
@@ -123,14 +117,9 @@ def test_notes_that_cannot_be_stored_are_refused_before_anything_is_learned(note
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_wait": 1}, "n_wait is 1; it takes"),
-        ({"n_weight": 5}, "a stream has no setting 'n_weight'"),
-        ({"detector": "adwim"}, "did you mean 'adwin'"),
-        ({"detector": object()}, "not a detector"),
+        ({"n_weight": 5}, "n_weight"),
+        ({"detector": "adwim"}, "adwin"),
         ({"guard": 5}, "the guard is a int"),
-        ({"refresh": "2"}, "refresh is '2'"),
-        ({"segment_rows": 10}, "segment_rows is 10, fewer than"),
-        ({"max_rows": 500}, "max_rows is 500, fewer than"),
     ],
 )
 def test_settings_are_checked_before_a_folder_is_made(
@@ -163,24 +152,20 @@ def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
     with pytest.raises(StoreError, match="is a file"):
         start(tmp_path / "thesis.txt")
-    with pytest.raises(StoreError, match="there is no folder"):
-        QuiltStream.open(tmp_path / "thesis.txt")
-
-
-def test_a_missing_folder_is_not_made_by_opening(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"there is no folder .*begin a stream: QuiltStream"):
-        QuiltStream.open(tmp_path / "missing")
+    for name in ("thesis.txt", "missing"):
+        with pytest.raises(StoreError, match="there is no folder"):
+            QuiltStream.open(tmp_path / name)
     assert not (tmp_path / "missing").exists()
 
 
 def test_a_store_that_holds_a_stream_is_not_begun_anew(tmp_path: Path) -> None:
     stream = learn(start(hasty(tmp_path)), ROWS[:40])
-    before = state(stream)
+    before = left(stream)
     stream.close()
     with pytest.raises(StoreError, match="a stream in this store already; go on with it: "):
         start(tmp_path)
     with QuiltStream.open(hasty(tmp_path), wait=True) as again:
-        assert state(again) == before
+        assert left(again) == before
 
 
 def test_a_store_without_a_stream_is_neither_opened_nor_taken(tmp_path: Path) -> None:
@@ -226,16 +211,6 @@ def test_a_stream_of_a_newer_format_is_refused_with_what_to_do(tmp_path: Path) -
         assert store.n_appended == 10
 
 
-def test_a_store_of_a_newer_format_is_refused(tmp_path: Path) -> None:
-    learn(start(hasty(tmp_path)), ROWS[:10]).close()
-    with sqlite3.connect(tmp_path / "store.sqlite") as database:
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        database.execute(f"PRAGMA user_version={version + 1}")
-    database.close()
-    with pytest.raises(StoreError, match=r"newer|format|version"):
-        QuiltStream.open(tmp_path)
-
-
 def test_a_damaged_checkpoint_is_an_error_of_ours(tmp_path: Path) -> None:
     learn(start(hasty(tmp_path)), ROWS[:40]).close()
     for path in (tmp_path / "models").iterdir():
@@ -265,6 +240,8 @@ def test_after_closing_a_stream_predicts_and_learning_is_refused(tmp_path: Path)
     for wrong in (
         lambda: stream.learn_one(*ROWS[40]),
         lambda: stream.predict_one(ROWS[40][0], key=1),
+        lambda: stream.expect_label(ROWS[40][0], key=1),
+        lambda: stream.forget(1),
     ):
         with pytest.raises(StoreError, match="the stream is closed; go on with it"):
             wrong()

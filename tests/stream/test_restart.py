@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from driftquilt.detectors.base import Detector
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted, SegmentSealed
 from driftquilt.stream.settings import LET_ALL_THROUGH
-from tests.stream.streams import as_stored, hasty, learn, left_in, rows, start
+from tests.stream.streams import as_stored, hasty, learn, left, left_in, rows, start
 
 ROWS = rows(600)
 
@@ -28,16 +27,11 @@ def undisturbed(checkpoint_rows: int = 5_000) -> dict[str, Any]:
     """What a stream without a crash leaves."""
     stream = start(MemoryStore(), checkpoint_rows=checkpoint_rows)
     learn(stream, ROWS)
-    found = left_in_memory(stream)
+    found = left(stream)
     drifts = [e for e in found["record"]["events"] if e["event"] == DriftFound.__name__]
     assert len(found["segments"]) == len(drifts) > 3
     assert len(found["models"]) > 8
     return found
-
-
-def left_in_memory(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint()
-    return left_in(stream.store)
 
 
 class Crashes:
@@ -129,13 +123,6 @@ def test_predictions_after_a_crash_are_those_before_it(tmp_path: Path) -> None:
     again.close()
 
 
-def test_rows_are_in_the_store_as_they_came(tmp_path: Path) -> None:
-    stream = learn(start(hasty(tmp_path / "s")), ROWS)
-    stream.close()
-    with hasty(tmp_path / "s") as store:
-        assert left_in(store)["rows"] == as_stored(ROWS)
-
-
 def test_a_rollback_survives_a_crash(tmp_path: Path) -> None:
     crashes = Crashes(tmp_path)
     stream = learn(crashes.begin(), ROWS[:300])
@@ -151,12 +138,10 @@ def test_a_rollback_survives_a_crash(tmp_path: Path) -> None:
 
 
 class Forgetful:
-    """A detector of the user's own that fires after so many rows and cannot keep its state."""
-
-    watches = "error"
+    """A detector of the user's own that fires after so many rows."""
 
     def __init__(self, n_rows: int) -> None:
-        self.n_rows, self.left = n_rows, n_rows
+        self.left = n_rows
 
     @property
     def drift_detected(self) -> bool:
@@ -164,22 +149,6 @@ class Forgetful:
 
     def update(self, value: Any) -> None:  # noqa: ARG002
         self.left -= 1
-
-    def settings(self) -> dict[str, Any]:
-        return {"kind": "foreign", "class": "Forgetful"}
-
-    def state(self) -> None:
-        return None
-
-    def restore(self, state: Any) -> None: ...
-
-    def fresh(self) -> Forgetful:
-        return Forgetful(self.n_rows)
-
-
-def forgetful(n_rows: int) -> Detector:
-    detector: Detector = Forgetful(n_rows)  # type: ignore[assignment]
-    return detector
 
 
 class Torn(MemoryStore):
@@ -204,24 +173,24 @@ def test_a_segment_sealed_in_the_moment_of_the_crash_is_found_again() -> None:
     store.torn = False
     again = learn(QuiltStream.open(store, wait=True), ROWS[50:120])
     whole = learn(start(**settings), ROWS[:120])
-    assert left_in_memory(again) == left_in_memory(whole)
+    assert left(again) == left(whole)
 
 
 def test_a_detector_without_a_state_does_not_tear_segments() -> None:
     store = Torn()
-    stream = start(store, detector=forgetful(50), checkpoint_rows=20, guard=LET_ALL_THROUGH)
+    stream = start(store, detector=Forgetful(50), checkpoint_rows=20, guard=LET_ALL_THROUGH)
     learn(stream, ROWS[:49])
     store.torn = True
     with pytest.raises(KeyboardInterrupt):
         stream.learn_one(*ROWS[49])
     store.torn = False
-    again = QuiltStream.open(store, wait=True, detector=forgetful(7))
+    again = QuiltStream.open(store, wait=True, detector=Forgetful(7))
     learn(again, ROWS[50:80])
     sealed = [event for event in again.events if isinstance(event, SegmentSealed)]
     assert [(event.first_row, event.n_rows) for event in sealed] == [
         (0, 50), (50, 7), (57, 7), (64, 7), (71, 7),
     ]  # fmt: skip
-    assert left_in_memory(again)["rows"] == as_stored(ROWS[:80])
+    assert left(again)["rows"] == as_stored(ROWS[:80])
 
 
 def test_a_training_that_a_crash_cut_short_begins_again(tmp_path: Path) -> None:

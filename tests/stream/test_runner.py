@@ -23,7 +23,7 @@ from driftquilt.stream.events import (
 )
 from driftquilt.stream.persistence import first_row
 from driftquilt.stream.settings import LET_ALL_THROUGH, Guard
-from tests.stream.streams import LabelledRow, as_stored, learn, left_in, rows, start, stored_rows
+from tests.stream.streams import LabelledRow, as_stored, learn, left, rows, start, stored_rows
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -34,11 +34,6 @@ KNOWN = {"kind": "known", "points": [99, 199, 299]}
 
 def of(stream: QuiltStream, *kinds: type[Event]) -> list[Any]:
     return [event for event in stream.events if type(event) in kinds]
-
-
-def left(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint()
-    return left_in(stream.store)
 
 
 def in_batches(stream: QuiltStream, some: list[LabelledRow], size: int) -> list[Event]:
@@ -123,34 +118,12 @@ def test_predicting_many_answers_as_one_by_one(n_rows: int, gaps: bool) -> None:
     assert before is None or left(stream) == before
 
 
-@pytest.mark.parametrize("n_asked", [5, 300])
-@pytest.mark.parametrize("n_rows", [15, 130])
-@pytest.mark.parametrize("names", ["ab", "ba"])
-def test_predicting_many_rows_of_numbers_answers_as_one_by_one(
-    names: str, n_rows: int, n_asked: int
-) -> None:
-    numbers = [({name: x[name] for name in names}, y) for x, y in ROWS]
-    stream = learn(start(), numbers[:n_rows])
-    asked = [x for x, _ in numbers[-n_asked:]]
-    assert stream.predict_many(asked) == [stream.predict_one(x) for x in asked]
-
-
 def test_predicting_many_names_the_row_that_cannot_be_used() -> None:
     stream = learn(start(), ROWS[:40])
     good = [x for x, _ in ROWS[:300]]
     for bad in ({"a": "text"}, None, {"a": object()}, {"A": 1.0}, {}):
         with pytest.raises(InputError, match=r"^row 299: "):
             stream.predict_many([*good[:299], bad])
-
-
-def test_a_near_tie_is_decided_as_one_by_one() -> None:
-    stream = learn(start(detector="never"), ROWS[:60])
-    learning = stream._engine.learning
-    asked = [{"a": 0.5 + k * 1e-6, "b": 0.5} for k in range(-300, 300)]
-    close = [abs(p["yes"] - p["no"]) for p in map(stream.predict_proba_one, asked)]
-    assert learning.champion is not None
-    assert min(close) < 0.5
-    assert stream.predict_many(asked) == [stream.predict_one(x) for x in asked]
 
 
 def test_running_over_something_else_than_pairs_names_its_number() -> None:

@@ -13,7 +13,7 @@ from driftquilt.data.frame import Row
 from driftquilt.errors import InputError
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import refuse_stranger
-from tests.stream.streams import hasty, learn, left_in, rows, start
+from tests.stream.streams import hasty, learn, left, rows, start
 
 ROWS = rows(80)
 STRANGERS: list[dict[str, Any]] = [{"A": 1.0, "Town": "Rome"}, {"x": 1.0}, {"x": None}, {}]
@@ -26,11 +26,6 @@ WAYS: dict[str, Callable[[QuiltStream, dict[str, Any]], Any]] = {
     "predict_many": lambda stream, x: stream.predict_many([x]),
     "run": lambda stream, x: list(stream.run([(x, "yes")])),
 }
-
-
-def left(stream: QuiltStream) -> dict[str, Any]:
-    stream._engine.checkpoint()
-    return left_in(stream.store)
 
 
 @pytest.mark.parametrize("way", WAYS)
