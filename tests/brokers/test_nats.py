@@ -174,9 +174,9 @@ def _listen_in_the_clear(server: socket.socket, heard: list[bytes]) -> None:
 def test_a_source_that_was_closed_says_so(broker: NatsBroker) -> None:
     source = open_source(broker.url)
     source.close()
-    with pytest.raises(SourceError, match="it was closed; open it anew"):
+    with pytest.raises(SourceError, match="it was closed; open it again"):
         source.read(None, 10, 0.2)
-    with pytest.raises(SourceError, match="it was closed; open it anew"):
+    with pytest.raises(SourceError, match="it was closed; open it again"):
         source.publish([Note("1", None, b"one")], 0.2)
 
 

@@ -77,8 +77,8 @@ class KafkaSource:
         self._consumer: Consumer | None = None
         self._outbox: _Outbox | None = None
         self._at: dict[str, int] = {}  # what is read next, of every partition
-        self._asked: dict[str, int] | None = None  # after what to go on; None: to be assigned anew
-        self._broken: set[str] = set()  # partitions to be assigned anew after an error
+        self._asked: dict[str, int] | None = None  # after what to go on; None: to be assigned again
+        self._broken: set[str] = set()  # partitions to be assigned again after an error
         self._away: set[str] = set()  # partitions that did not say where they begin
         self._looked = 0.0
         self._refusal: KafkaError | None = None
@@ -226,7 +226,7 @@ class KafkaSource:
         for given in found:
             part = str(given.partition())
             if given.error() is not None:
-                self._broken.add(part)  # whatever comes of it next is asked for anew
+                self._broken.add(part)  # whatever comes of it next is asked for again
                 self._expect_mending(given.error())
             elif part not in self._broken:
                 at = {**at, part: given.offset() + 1}

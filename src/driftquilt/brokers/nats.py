@@ -109,7 +109,7 @@ class NatsSource:
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         if self._loop.is_closed():
             work.close()
-            raise SourceError(f"{self.name}: it was closed; open it anew")
+            raise SourceError(f"{self.name}: it was closed; open it again")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _read(self, after: int, most: int, wait: float) -> list[Message]:

@@ -5,7 +5,7 @@ is the id of an entry and its number since the stream began: `["1526919030474-55
 does not say what it has trimmed, but it counts what was ever added; so entries that were trimmed
 before they were read are noticed: the last one read is gone, and more have gone than were read. If
 fewer have gone than were read, or were ever added, it is not the stream that was read: that one
-was lost, and made anew. All this takes Redis 7.
+was lost and recreated. All this takes Redis 7.
 
 Publishing adds all notes in one transaction. Redis does not look at ids: what is published again
 after a lost answer may be there twice.
@@ -34,7 +34,7 @@ __all__ = ["RedisSource"]
 _TIMEOUT = 10.0  # seconds for an answer, on top of what a read waits for
 _LONGEST = 5.0  # seconds to wait at a time
 _FIRST = "0-0"
-_ANEW = "the stream was lost since, and made anew"
+_RECREATED = "the stream has been lost and recreated since"
 
 
 class RedisSource:
@@ -148,7 +148,7 @@ class RedisSource:
             self.trouble = f"the broker is away: {error}"
             time.sleep(max(0.0, end - time.monotonic()))
         except redis.InvalidResponse as error:
-            raise SourceError(f"{self.name}: what answers there is no Redis: {error}") from error
+            raise SourceError(f"{self.name}: the server is not Redis: {error}") from error
         except redis.RedisError as error:
             raise SourceError(f"{self.name}: the broker answers {error}") from error
 
@@ -160,7 +160,7 @@ def _loss(info: Any, last: str, n_before: int, *, still_there: bool) -> str | No
     if _number(info["last-generated-id"]) < at:
         return "the stream ends before it, as after a loss of data"
     if info["entries-added"] < n_before:
-        return _ANEW
+        return _RECREATED
     if still_there:
         return None
     if n_gone > n_before:
@@ -170,7 +170,7 @@ def _loss(info: Any, last: str, n_before: int, *, still_there: bool) -> str | No
         is_same = n_gone == n_before  # all that were read are gone, and no more
     else:
         is_same = _number(info["max-deleted-entry-id"]) >= at  # it was deleted by itself
-    return None if is_same else _ANEW
+    return None if is_same else _RECREATED
 
 
 def _number(entry: str | bytes) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Quilt as a river classifier: in pipelines, in river's evaluation, beside river's own models.
 
 `RiverQuilt` is a `QuiltStream` that keeps its rows in memory and trains while `learn_one` waits,
-so the same rows and seed give the same answers. What it has done is told by `stream`: events,
+so the same rows and seed give the same answers. `stream` has what it has done: events,
 models, explanations. Before the first row it has no answer; from then on it answers, also while
 rows for a training are gathered.
 
@@ -9,9 +9,9 @@ rows for a training are gathered.
   are; a feature is numbers or text, or missing.
 - Labels are all booleans, all whole numbers or all text, of as many classes as come.
 - `learn_many` is `learn_one` for each row; `predict_many` answers with the caller's kind of table.
-- `clone` begins anew. river and `copy.deepcopy` copy models by way of pickle's protocol, so a
-  copy goes on as its original would; a detector of your own that cannot tell its state begins
-  anew in it. To keep a stream on disk take `QuiltStream(store=folder)`: nothing is pickled there.
+- `clone` starts from scratch. river and `copy.deepcopy` copy models by way of pickle's protocol, so
+  a copy goes on as its original would. To keep a stream on disk, use `QuiltStream(store=folder)`:
+  nothing is pickled there.
 
 >>> from river import metrics, preprocessing
 >>> from river.datasets import synth
@@ -75,12 +75,12 @@ def _to_one(probabilities: Mapping[Label, float]) -> dict[Label, float]:
 
 
 class RiverQuilt(base.MiniBatchClassifier):
-    """A classifier that finds drifts and trains anew on the past that still holds.
+    """A classifier that finds drifts and trains again on the past that still holds.
 
     Parameters
     ----------
     detector
-        What tells a drift: a name such as "adwin", its settings as a dictionary, or a detector,
+        What finds drifts: a name such as "adwin", its settings as a dictionary, or a detector,
         such as one of `river.drift`.
     n_wait
         Rows of a new segment to gather before a model is trained for it.

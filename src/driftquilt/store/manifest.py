@@ -403,7 +403,7 @@ class Journal:
         if self._failure is not None:
             self._is_told = True
             raise StoreError(
-                f"the store {self._path} takes nothing since a commit failed; open it again, it "
+                f"the store {self._path} is read-only after a failed commit; open it again, it "
                 f"then has the {self.n_durable} rows that were durable, and perhaps more "
                 f"({self._failure})"
             ) from self._failure

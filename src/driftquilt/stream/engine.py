@@ -2,7 +2,7 @@
 
 Rows are learned first and stored right after, before anything that looks into the store (a seal,
 a training, a checkpoint) and before the caller is told. If anything fails half way, memory is
-ahead of the store: the engine learns no further, and opening the store again finds the state
+ahead of the store: the engine stops learning, and opening the store again finds the state
 before. It still predicts.
 
 A row from a source comes with a note of the position after it. Notes go into the state of the
@@ -264,7 +264,7 @@ class Engine:
         """Refuse to go on after a failure, and remember one."""
         if self.failure is not None:
             raise StoreError(
-                f"the stream learns no further since this went wrong: {self.failure!r}; open it "
+                f"the stream stopped learning after an error: {self.failure!r}; open it "
                 f"again, it then has the {self.store.n_durable} rows that were durable"
             ) from self.failure
         try:

@@ -128,7 +128,7 @@ class TrainingFailed(Event):
 
 @dataclass(frozen=True)
 class ModelPromoted(Event):
-    """The new model took over; `previous_loss` is the present one's, None if there was none."""
+    """The new model took over; `previous_loss` is that of the model before, if there was one."""
 
     model: int
     loss: float
@@ -146,9 +146,7 @@ class ModelKept(Event):
     previous_loss: float
 
     def _words(self) -> str:
-        return (
-            f"new model refused: loss {self.loss:.3f}, the present one's {self.previous_loss:.3f}"
-        )
+        return f"new model rejected (loss {self.loss:.3f}, current {self.previous_loss:.3f})"
 
 
 @dataclass(frozen=True)
