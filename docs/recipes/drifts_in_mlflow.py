@@ -22,7 +22,7 @@ import mlflow
 import pandas as pd  # type: ignore[import-untyped]
 
 from driftquilt import QuiltClassifier, QuiltStream
-from driftquilt.integrations.mlflow.runs import DriftRuns
+from driftquilt.integrations.mlflow import DriftRuns
 
 URI = "sqlite:///mlflow.db"
 N_ROWS, N_BEFORE_THE_CRASH = 600, 320

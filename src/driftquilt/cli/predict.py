@@ -29,7 +29,7 @@ from driftquilt.data.columns import is_missing
 from driftquilt.data.files import write_table
 from driftquilt.data.source import TextFormat
 from driftquilt.errors import InputError
-from driftquilt.integrations.onnx.classifier import OUTPUTS, describe_inputs
+from driftquilt.integrations.onnx import OUTPUTS, describe_inputs
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.text import plural
 

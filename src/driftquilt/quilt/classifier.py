@@ -306,10 +306,10 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Every column is an input, (n, 1): numbers as float64 with NaN for a missing one, text as
         strings with `missing` for a missing one, dates and times of day as int64 microseconds; the
         outputs are `label` and `probabilities`. It takes the extra `onnx` and the default learner;
-        more in `integrations.onnx.classifier`.
+        more in `integrations.onnx`.
         """
         check_is_fitted(self)
-        from driftquilt.integrations.onnx.classifier import to_onnx  # noqa: PLC0415  # few need it
+        from driftquilt.integrations.onnx import to_onnx  # noqa: PLC0415  # few need it
 
         return to_onnx(self, missing)
 

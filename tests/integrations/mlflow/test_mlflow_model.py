@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from driftquilt import QuiltClassifier
 from driftquilt.errors import InputError, LearnerError
-from driftquilt.integrations.mlflow.model import log_model, save_model
+from driftquilt.integrations.mlflow import log_model, save_model
 from driftquilt.learners.mlp import MLP
 
 mlflow = pytest.importorskip("mlflow", reason="needs MLflow: make test-mlflow")

@@ -13,7 +13,7 @@ import pytest
 
 from driftquilt import QuiltClassifier, QuiltStream
 from driftquilt.errors import InputError, ServiceError
-from driftquilt.integrations.mlflow.runs import DriftRuns
+from driftquilt.integrations.mlflow import DriftRuns
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.explanation import Selection
 from driftquilt.stream.events import ModelKept, ModelPromoted, ModelTrained, TrainingFailed

@@ -236,7 +236,7 @@ def test_what_is_not_fitted_has_no_graph() -> None:
 def test_without_the_extra_it_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['onnx'] = None\n"
-        "from driftquilt.integrations.onnx.graph import Graph\n"
+        "from driftquilt.integrations.onnx import Graph\n"
         "try:\n    Graph([])\nexcept Exception as error:\n    print(error)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from driftquilt.data.calendar import Moments, from_datetime64
-from driftquilt.integrations.onnx.graph import Graph, clock_parts, date_parts
+from driftquilt.integrations.onnx import Graph, clock_parts, date_parts
 
 DAY = 86_400 * 10**6
 

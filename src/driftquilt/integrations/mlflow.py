@@ -1,4 +1,22 @@
-"""Each training of a stream as a run in an MLflow experiment: its settings, figures and reasons.
+"""Models and the trainings of a stream in MLflow (extra `mlflow`).
+
+log_model, save_model  a classifier as an MLflow model
+DriftRuns              each training of a stream as a run
+
+**A classifier as an MLflow model**, which `mlflow.pyfunc.load_model` reads anywhere.
+
+The model's folder holds the file that `QuiltClassifier.save` writes, and the name of this module,
+which reads it again: nothing is pickled, and nothing unpickled. It answers a pandas table with one
+that has the most probable label under "prediction" and the probability of each as "p(label)".
+
+    log_model(clf)             in the active run, as "model"
+    save_model(clf, "folder")  without any server
+
+Further settings go to MLflow as they are: `signature`, `input_example`, `registered_model_name`.
+A model of a learner of your own is refused: it needs that code to be loaded. What MLflow refuses is
+an `InputError`, a server or a database that is away a `ServiceError`.
+
+**Each training of a stream as a run** in an experiment: its settings, figures and reasons.
 
     runs = DriftRuns("loans", tracking_uri="sqlite:///mlflow.db")
     for x, y in rows:
@@ -37,15 +55,19 @@ A training ends in one of three events, and the model is described right before 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from driftquilt.errors import InputError
-from driftquilt.integrations.mlflow.model import import_mlflow, save_model, translated
+from sklearn.utils.validation import check_is_fitted
+
+from driftquilt import __version__
+from driftquilt.errors import InputError, LearnerError, MissingExtraError, ServiceError
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt import KEPT_FROM, QuiltClassifier
 from driftquilt.quilt.model_file import settings_to_json
@@ -58,20 +80,114 @@ from driftquilt.stream.events import (
     TrainingFailed,
 )
 
-__all__ = ["DriftRuns"]
+__all__ = ["DriftRuns", "log_model", "save_model"]
 
+_FILE = "model.safetensors"
+_OF_THE_CALLER = {"INVALID_PARAMETER_VALUE", "RESOURCE_ALREADY_EXISTS", "RESOURCE_DOES_NOT_EXIST"}
 _ROW, _EVENT = "driftquilt.row", "driftquilt.event"
 _OUTCOME, _MODEL = "driftquilt.outcome", "driftquilt.model"
 _OUTCOMES = {"ModelPromoted": "promoted", "ModelKept": "kept", "TrainingFailed": "failed"}
 _End: TypeAlias = ModelPromoted | ModelKept | TrainingFailed
 
 
+def log_model(clf: QuiltClassifier, name: str = "model", **settings: Any) -> Any:
+    """Log a fitted classifier under a name; returns MLflow's description of it, with its URI."""
+    with _saved(clf) as file, _translated("logging the model"):
+        return _import_mlflow().pyfunc.log_model(name=name, **_flavour(file), **settings)
+
+
+def save_model(clf: QuiltClassifier, path: str | os.PathLike[str], **settings: Any) -> None:
+    """Write a fitted classifier to a new folder, as MLflow lays it out."""
+    with _saved(clf) as file, _translated("saving the model"):
+        _import_mlflow().pyfunc.save_model(path=os.fspath(path), **_flavour(file), **settings)
+
+
+class _Predictor:
+    """What MLflow asks; the table may have further columns."""
+
+    def __init__(self, clf: QuiltClassifier) -> None:
+        self.clf = clf
+
+    def predict(self, model_input: Any, params: Any = None) -> Any:  # noqa: ARG002  # MLflow's names
+        """A pandas table of answers, with the rows' index where they have one."""
+        import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
+
+        chances = self.clf.predict_proba(model_input)
+        labels = self.clf.classes_[chances.argmax(axis=1)]
+        columns = {f"p({label})": chances[:, c] for c, label in enumerate(self.clf.classes_)}
+        index = model_input.index if isinstance(model_input, pd.DataFrame) else None
+        return pd.DataFrame({"prediction": labels, **columns}, index=index)
+
+
+def _import_mlflow() -> Any:
+    """MLflow, which takes seconds to import."""
+    try:
+        import mlflow.pyfunc  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtraError("mlflow", extra="mlflow") from error
+    return mlflow
+
+
+@contextmanager
+def _translated(doing: str) -> Iterator[None]:
+    """What MLflow or its database says no to becomes an error of ours."""
+    mlflow = _import_mlflow()
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  # MLflow passes some of these on
+
+    try:
+        yield
+    except mlflow.MlflowException as error:
+        message, _, _ = error.message.strip().partition("\n")
+        if error.error_code in _OF_THE_CALLER:
+            raise InputError(
+                f"{doing} was refused by MLflow: {message}; correct what it names"
+            ) from error
+        raise _trouble(doing, message, error.error_code) from error
+    except SQLAlchemyError as error:
+        raise _trouble(doing, str(error).partition("\n")[0], "DATABASE_ERROR") from error
+
+
+def _trouble(doing: str, message: str, code: str) -> ServiceError:
+    advice = "see whether its server or database is there, then try again"
+    return ServiceError(
+        f"{doing} failed in MLflow: {message}; {advice}", kind=code.lower().replace("_", "-")
+    )
+
+
+def _load_pyfunc(path: str) -> _Predictor:
+    """What MLflow calls to load a model, by this very name."""
+    return _Predictor(QuiltClassifier.load(path))
+
+
+@contextmanager
+def _saved(clf: QuiltClassifier) -> Iterator[str]:
+    check_is_fitted(clf)
+    if not isinstance(clf.learner_, MLP):
+        raise LearnerError(
+            f"the model was trained by a {type(clf.learner_).__name__} of your own, without which "
+            "it cannot be loaded, and MLflow would not have it; log the file that clf.save(path) "
+            "writes as an artifact"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / _FILE
+        clf.save(file)
+        yield str(file)
+
+
+def _flavour(file: str) -> dict[str, Any]:
+    return {
+        "loader_module": __name__,
+        "data_path": file,
+        "pip_requirements": [f"driftquilt[mlflow]=={__version__}"],
+    }
+
+
 class DriftRuns:
     """The runs of one stream, in the experiment of this name, which is made if need be."""
 
     def __init__(self, experiment: str, tracking_uri: str | None = None) -> None:
-        self._mlflow = import_mlflow()
-        with translated("opening the experiment"):
+        self._mlflow = _import_mlflow()
+        with _translated("opening the experiment"):
             self._client = self._mlflow.MlflowClient(tracking_uri)
             known = self._client.get_experiment_by_name(experiment)
             self.experiment_id: str = (
@@ -85,7 +201,7 @@ class DriftRuns:
 
     def log(self, stream: QuiltStream, events: Iterable[Event]) -> list[str]:
         """Log each training among the events of `learn_one` or `learn_many`; return new run ids."""
-        with translated("logging a run"):
+        with _translated("logging a run"):
             return [
                 self._log(_FinishedTraining.read(stream, trained, end))
                 for trained, end in _pair(events)
