@@ -33,15 +33,16 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from driftquilt.errors import InputError
+from driftquilt.errors import InputError, StoreError
 from driftquilt.store.pending import (
     LabelledRows,
     PendingChange,
@@ -58,6 +59,7 @@ __all__ = [
     "StoredModel",
     "find",
     "name_to_json",
+    "reading",
     "record_to_json",
     "state_to_json",
     "tensors_to_bytes",
@@ -291,6 +293,15 @@ def name_to_json(name: SegmentName) -> str:
             "a float or None"
         )
     return json.dumps(name)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Values that make no sense become a `StoreError`: the file they came from is damaged."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{path} is damaged: {error}; restore the store from a copy") from error
 
 
 def find(kept: Mapping[int, T], number: int, what: str) -> T:

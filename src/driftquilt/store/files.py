@@ -48,7 +48,7 @@ import pyarrow as pa
 
 from driftquilt.errors import StoreError
 from driftquilt.files import lock_file, sync_file, sync_folder
-from driftquilt.store.base import SealedSegment, StoredModel
+from driftquilt.store.base import SealedSegment, StoredModel, reading
 
 __all__ = [
     "APPLICATION",
@@ -66,7 +66,6 @@ __all__ = [
     "prepare",
     "read_model_file",
     "read_segment_file",
-    "reading",
     "remove_leftovers",
     "segment_path",
     "take_hold",
@@ -228,15 +227,6 @@ def translated(path: Path, doing: str) -> Iterator[None]:
         raise
     except (sqlite3.Error, OSError) as error:
         raise trouble(path, doing, error) from error
-
-
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Values that make no sense become a `StoreError`: the file they came from is damaged."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"{path} is damaged: {error}; restore the store from a copy") from error
 
 
 def read_segment_file(path: Path, segment: SealedSegment, *, check: bool) -> pa.Table:

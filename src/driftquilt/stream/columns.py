@@ -37,7 +37,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from driftquilt.data.calendar import source
+from driftquilt.data.calendar import CLOCK_PARTS, PARTS, group, source
 from driftquilt.data.frame import Label, Row
 from driftquilt.errors import InputError
 from driftquilt.text import closest, listing
@@ -53,6 +53,7 @@ _CODES = {pa.float64(): "d", pa.int64(): "q"}  # of numbers as `struct` writes t
 LABEL_WORDS = {bool: "booleans", int: "whole numbers", str: "text"}
 
 _LISTED = 4  # names in a message
+_KIND_OF_PARTS = {len(PARTS): "date", len(CLOCK_PARTS): "time"}
 
 
 class Columns:
@@ -63,11 +64,30 @@ class Columns:
         self._label_type: type | None = None
         self._current: set[str] = set()  # columns that rows of the open segment have had
         self._before: set[str] = set()  # and of the segment before it
+        self._sources: dict[str, str] = {}  # made when it is asked for
 
     @property
     def kinds(self) -> dict[str, str]:
         """Whether each column has held numbers or text."""
         return {name: "text" if text else "number" for name, text in self._is_text.items()}
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The kinds of the columns as the caller knows them: the parts of a date are one column.
+
+        >>> columns = Columns()
+        >>> parts = [f"at ({part})" for part in PARTS]
+        >>> _ = columns.remember({"age": 31.0, **dict.fromkeys(parts, 0.5)}, "yes")
+        >>> columns.sources
+        {'age': 'number', 'at': 'date'}
+        """
+        if not self._sources:
+            kinds = self.kinds
+            self._sources = {
+                name: _KIND_OF_PARTS.get(len(places), "number") if len(places) > 1 else kinds[name]
+                for name, places in group(list(kinds)).items()
+            }
+        return self._sources
 
     def expect(
         self, rows: Sequence[Row], labels: Sequence[Label] = (), max_columns: float = math.inf
@@ -134,6 +154,7 @@ class Columns:
                 self._current.add(name)
                 if name not in self._is_text:
                     self._is_text[name] = isinstance(value, str)
+                    self._sources = {}
                     new.append(name)
         self._label_type = self._label_type or type(label)
         return sorted(new)

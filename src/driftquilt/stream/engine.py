@@ -58,7 +58,7 @@ from driftquilt.stream.persistence import (
     waiting_rows,
 )
 from driftquilt.stream.settings import Setup
-from driftquilt.stream.status import StreamStatus, column_kinds
+from driftquilt.stream.status import StreamStatus
 from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
 
 __all__ = ["Engine"]
@@ -132,13 +132,13 @@ class Engine:
             n_durable=self.store.n_durable,
             n_current=self.n_current,
             n_waiting=len(self.keyed),
-            n_segments=len(self.history),
+            n_segments=len(self.history.used),
             n_drifts=counters.n_drifts,
             last_drift=counters.last_drift or None,
             last_event=counters.n_events,
             rows_until_training=self.n_until_training,
             classes=tuple(learning.classes),
-            columns=column_kinds(self.columns.kinds),
+            columns=self.columns.sources,
             model=None if learning.champion is None else learning.champion.number,
             models=self.versions,
             training=self.training,

@@ -115,50 +115,42 @@ class History:
 
     def __init__(self, store: Store, settings: StreamSettings) -> None:
         self._store, self._settings = store, settings
-        self._used: dict[int, float] = {}
-
-    def __len__(self) -> int:
-        return len(self._used)
-
-    @property
-    def used(self) -> dict[int, float]:
-        """By number of the segment."""
-        return dict(self._used)
+        self.used: dict[int, float] = {}  # by number of the segment
 
     def seal(self, row: int) -> SealedSegment:
         """Make a segment of the open rows, of which `row` is the first."""
         # If a crash came right after the last time, the segment is there already.
         found = (segment for segment in self._store.segments if segment.name == row)
         sealed = next(found, None) or self._store.seal(row)
-        self._used[sealed.number] = 1.0
+        self.used[sealed.number] = 1.0
         return sealed
 
     def use(self, shares: Mapping[int, float]) -> None:
         """Take in a training, which used each segment in a share of its epochs."""
         for number, share in shares.items():
-            if number in self._used:
-                self._used[number] = _FADE * self._used[number] + (1 - _FADE) * share
+            if number in self.used:
+                self.used[number] = _FADE * self.used[number] + (1 - _FADE) * share
 
     def forget_least_used(self) -> Iterator[tuple[SealedSegment, float]]:
         """What has to go to stay within bounds, and how much it was used."""
-        kept = [segment for segment in self._store.segments if segment.number in self._used]
+        kept = [segment for segment in self._store.segments if segment.number in self.used]
         most = self._settings.max_segments, self._settings.max_rows
-        for segment in least_used(kept, self._used, *most):
-            yield segment, self._used.pop(segment.number)
+        for segment in least_used(kept, self.used, *most):
+            yield segment, self.used.pop(segment.number)
 
     def drop_unused(self, before: int) -> None:
         """Remove forgotten segments from the store, but none that begins at a row after these."""
         for segment in self._store.segments:
-            if segment.number not in self._used and first_row(segment) < before:
+            if segment.number not in self.used and first_row(segment) < before:
                 self._store.drop(segment.number)
 
     def to_json(self) -> dict[str, float]:
         """Return plain values."""
-        return {str(number): used for number, used in self._used.items()}
+        return {str(number): used for number, used in self.used.items()}
 
     def restore(self, data: Mapping[str, float]) -> None:
         """Go on from what `to_json` gave."""
-        self._used = {int(number): used for number, used in data.items()}
+        self.used = {int(number): used for number, used in data.items()}
 
 
 def put_checkpoint(

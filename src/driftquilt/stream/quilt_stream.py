@@ -232,14 +232,14 @@ class QuiltStream:
 
     def expect(self, X: Any, y: Iterable[Any] = ()) -> None:
         """Refuse rows and labels that could not be learned; nothing changes."""
-        rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
+        rows = _read_rows(X)
         labels = read_label_list(y)
         with self._lock:
             self._expect(rows, labels)
 
     def unfit(self, X: Any, y: Iterable[Any]) -> dict[int, str]:
         """Rows that could not be learned after those before them, by number, and why."""
-        rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
+        rows = _read_rows(X)
         labels = read_label_list(y)
         with self._lock:
             columns = self._engine.columns
@@ -259,7 +259,7 @@ class QuiltStream:
         rows are safe by the next `flush`; with `pending`, a change of the store's pending rows
         for each row as well.
         """
-        rows = [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
+        rows = _read_rows(X)
         labels = read_label_list(y)
         if len(rows) != len(labels):
             raise InputError(
@@ -456,7 +456,7 @@ class QuiltStream:
     @property
     def used(self) -> dict[int, float]:
         """How much each past segment was used by recent trainings."""
-        return self._engine.history.used
+        return dict(self._engine.history.used)
 
     @property
     def failure(self) -> BaseException | None:
@@ -606,6 +606,10 @@ def _opened(place: Place) -> Iterator[Store]:
         if store is not place:
             store.close()
         raise
+
+
+def _read_rows(X: Any) -> list[Row]:
+    return [read_at(number, read_row, row) for number, row in enumerate(iter_rows(X))]
 
 
 def _expect_trainer(trainer: Trainer, setup: Setup) -> None:

@@ -18,13 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftquilt.data.calendar import CLOCK_PARTS, PARTS, group
 from driftquilt.data.frame import Label
 from driftquilt.text import plural
 
-__all__ = ["StreamStatus", "column_kinds"]
-
-_KIND_OF_PARTS = {len(PARTS): "date", len(CLOCK_PARTS): "time"}
+__all__ = ["StreamStatus"]
 
 
 @dataclass(frozen=True)
@@ -93,16 +90,3 @@ class StreamStatus:
             "training" if self.training else "not training",
         ]
         return ", ".join(parts)
-
-
-def column_kinds(kinds: Mapping[str, str]) -> dict[str, str]:
-    """Return the kinds of columns as the caller knows them: the parts of a date are one column.
-
-    >>> parts = [f"at ({part})" for part in PARTS]
-    >>> column_kinds({"age": "number", **dict.fromkeys(parts, "number")})
-    {'age': 'number', 'at': 'date'}
-    """
-    return {
-        name: _KIND_OF_PARTS.get(len(places), "number") if len(places) > 1 else kinds[name]
-        for name, places in group(list(kinds)).items()
-    }
