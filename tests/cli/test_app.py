@@ -53,10 +53,6 @@ def test_version_is_the_packages(tmp_path: Path) -> None:
     assert run("--version", cwd=tmp_path).stdout.strip() == driftquilt.__version__
 
 
-def test_help_of_the_demo_has_an_example(tmp_path: Path) -> None:
-    assert "driftquilt demo --out" in run("demo", "--help", cwd=tmp_path).stdout
-
-
 def test_an_unknown_command_is_a_usage_error(tmp_path: Path) -> None:
     outcome = run("dmeo", cwd=tmp_path)
     assert outcome.returncode == 2
@@ -78,14 +74,6 @@ def test_an_output_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_folder_that_cannot_be_made_is_one_line_and_no_traceback(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("mine")
-    outcome = run("demo", "--out", "taken/below", cwd=tmp_path)
-    assert outcome.returncode == 1
-    assert outcome.stderr.startswith("driftquilt: cannot read or write:")
-    assert len(outcome.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_an_example_and_speaks_json(command: str, tmp_path: Path) -> None:
     text = run(command, "--help", cwd=tmp_path).stdout
@@ -100,22 +88,30 @@ def test_every_command_has_a_schema_and_every_schema_a_command(tmp_path: Path) -
     assert names == commands == {*COMMANDS}
 
 
-def test_help_and_version_load_no_command_and_select_no_service(tmp_path: Path) -> None:
+def loaded_modules(*arguments: str, cwd: Path) -> set[str]:
+    """The modules of ours that a command loads."""
     code = (
         "import sys; from driftquilt.cli.app import app; app(standalone_mode=False); "
         "print(*sys.modules)"
     )
+    command = [sys.executable, "-c", code, *arguments]
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True)
+    return {name for name in ended.stdout.split() if name.startswith("driftquilt.")}
 
-    def modules(*arguments: str) -> set[str]:
-        command = [sys.executable, "-c", code, *arguments]
-        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return {name for name in ended.stdout.split() if name.startswith("driftquilt.")}
 
-    assert modules("--help") == modules("--version") <= {
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_load_no_command(option: str, tmp_path: Path) -> None:
+    assert loaded_modules(option, cwd=tmp_path) <= {
         "driftquilt.cli", "driftquilt.cli.app", "driftquilt.errors", "driftquilt.files",
     }  # fmt: skip
-    packages = {name.split(".")[1] for name in modules("select", "--help")}
-    assert not packages & {"server", "stream", "store", "brokers", "client"}
+
+
+def test_select_imports_neither_server_nor_stream_nor_paper(tmp_path: Path) -> None:
+    write_sine(tmp_path / "sine.csv")
+    asked = ["sine.csv", "--label", "label", "--segment-by", "segment", "--out", "out"]
+    packages = {name.split(".")[1] for name in loaded_modules("select", *asked, cwd=tmp_path)}
+    assert {"data", "decision", "quilt", "report"} <= packages
+    assert not {"server", "client", "paper", "brokers", "stream", "store"} & packages
 
 
 def test_datasets_and_demo_speak_json(drive: Drive) -> None:

@@ -1,14 +1,19 @@
-"""A temporary folder of its own for every test, in which nothing may be left."""
+"""A temporary folder of its own for every test, in which nothing may be left; reading inputs."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+
+from driftquilt.data.csv_files import TypesChanged
+from driftquilt.errors import InputError
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +37,21 @@ def _open_temporary(folder: Path) -> list[str]:
         with contextlib.suppress(FileNotFoundError):  # a thread of Arrow's may close one meanwhile
             links.append(str(handle.readlink()))
     return [link for link in links if link.startswith(str(folder))]
+
+
+def read_rows(rows: Any) -> tuple[Any, list[str]]:
+    """All rows of an input, begun again while its types change, and the notes."""
+    while True:
+        try:
+            batches = list(rows.batches())
+        except TypesChanged:
+            continue
+        return pa.Table.from_batches(batches, rows.schema), rows.notes
+
+
+def refusal_of(read: Callable[..., Any], *given: Any, **form: Any) -> str:
+    """The one line in which an input is refused."""
+    with pytest.raises(InputError) as caught:
+        read(*given, **form)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)

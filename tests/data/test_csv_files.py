@@ -14,24 +14,16 @@ from driftquilt.data import csv_files
 from driftquilt.data.files import open_data
 from driftquilt.data.source import spool
 from driftquilt.errors import InputError
+from tests.data.conftest import read_rows, refusal_of
 
 
 def read(text: str | bytes, name: str = "a.csv") -> Any:
     data = text if isinstance(text, bytes) else text.encode()
-    rows = csv_files.CsvRows(spool(name, io.BytesIO(data)))
-    while True:
-        try:
-            batches = list(rows.batches())
-        except csv_files.TypesChanged:
-            continue
-        return pa.Table.from_batches(batches, rows.schema), rows.notes
+    return read_rows(csv_files.CsvRows(spool(name, io.BytesIO(data))))
 
 
 def refusal(text: str | bytes) -> str:
-    with pytest.raises(InputError) as caught:
-        read(text)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return refusal_of(read, text)
 
 
 @pytest.fixture

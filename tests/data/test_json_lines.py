@@ -10,27 +10,17 @@ import pyarrow as pa
 import pytest
 
 from driftquilt.data import json_lines
-from driftquilt.data.csv_files import TypesChanged
 from driftquilt.data.source import spool
-from driftquilt.errors import InputError
+from tests.data.conftest import read_rows, refusal_of
 
 
 def read(text: str | bytes) -> Any:
     data = text if isinstance(text, bytes) else text.encode()
-    rows = json_lines.JsonRows(spool("a.jsonl", io.BytesIO(data)))
-    while True:
-        try:
-            batches = list(rows.batches())
-        except TypesChanged:
-            continue
-        return pa.Table.from_batches(batches, rows.schema), rows.notes
+    return read_rows(json_lines.JsonRows(spool("a.jsonl", io.BytesIO(data))))
 
 
 def refusal(text: str | bytes) -> str:
-    with pytest.raises(InputError) as caught:
-        read(text)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return refusal_of(read, text)
 
 
 @pytest.fixture(params=[64, 8 << 20])

@@ -32,9 +32,9 @@ def select(table: pa.Table = SINE, label: str = "label", **settings: Any) -> Dec
     return decide(table, label, segments, **given)
 
 
-def case_of(table: pa.Table, segments: Any) -> LabelledTable:
-    known = features(table, "label", ["segment"], facts=describe(table))
-    return LabelledTable.of(known, read_labels(table, "label"), segments)
+def sine_case() -> LabelledTable:
+    known = features(SINE, "label", ["segment"], facts=describe(SINE))
+    return LabelledTable.of(known, read_labels(SINE, "label"), SINE["segment"])
 
 
 def test_what_agrees_is_kept_and_clearly_better_than_all_data() -> None:
@@ -58,10 +58,7 @@ def test_usenet_whose_two_concepts_take_turns_keeps_every_other_segment() -> Non
 
 
 def test_the_settings_mean_all_data_and_no_past() -> None:
-    case, layout = (
-        case_of(SINE, SINE["segment"]),
-        lay_out(read_labels(SINE, "label"), SINE["segment"]),
-    )
+    case, layout = sine_case(), lay_out(read_labels(SINE, "label"), SINE["segment"])
     everything = case.fit(tiny(use_disparity=False, use_gain=False), layout.trained)
     assert all(fold.selected.all() for fold in everything.selection_.folds)
     assert len(everything.search_) == everything.n_folds
@@ -85,7 +82,7 @@ def test_scattered_rows_give_the_model_that_neighbours_give(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = np.random.default_rng(0).choice(2000, 1500, replace=False)
-    case = case_of(SINE, SINE["segment"])
+    case = sine_case()
     x = SINE.select(["x0", "x1", "x2", "x3"]).slice(0, 50)
     cut = case.fit(tiny(), np.sort(rows)).predict_proba(x)
     monkeypatch.setattr(deciding, "_FEW_RUNS", 2000)
@@ -94,10 +91,7 @@ def test_scattered_rows_give_the_model_that_neighbours_give(
 
 
 def test_validation_accuracy_is_of_rows_that_each_model_was_not_trained_on() -> None:
-    case, layout = (
-        case_of(SINE, SINE["segment"]),
-        lay_out(read_labels(SINE, "label"), SINE["segment"]),
-    )
+    case, layout = sine_case(), lay_out(read_labels(SINE, "label"), SINE["segment"])
     clf = case.fit(tiny(n_folds=1), layout.current)
     second_half = layout.current[len(layout.current) // 2 :]
     expected = case.correct(clf, second_half).mean()
@@ -301,9 +295,7 @@ def test_current_rows_of_one_class_do_not_recommend_a_model() -> None:
     segments = table["segment"].to_pylist()
     labels = [1 if s == 2 else y for s, y in zip(segments, table["label"].to_pylist(), strict=True)]
     table = table.set_column(table.column_names.index("label"), "label", [labels])
-    decision = decide(
-        table, "label", by_column(table, "segment"), drop=["segment"], estimator=tiny()
-    )
+    decision = select(table)
     assert decision.constant == ConstantAnswer("1", 60)
     assert decision.sentences()[2].startswith("Always answering 1 gets 60 of these rows right")
     assert Decision.from_json(decision.to_json()).constant == decision.constant

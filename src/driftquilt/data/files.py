@@ -37,7 +37,7 @@ import pyarrow as pa
 from pyarrow import csv, ipc
 from pyarrow import parquet as pq
 
-from driftquilt.data.arrow import MappedFile, limit_memory
+from driftquilt.data.arrow import MappedFile, has_one_dictionary, limit_memory
 from driftquilt.data.column_types import cast, common_type, is_view, plain_type
 from driftquilt.data.csv_files import CsvRows, TypesChanged, name_columns, unnamed_notes
 from driftquilt.data.json_lines import JsonRows
@@ -258,19 +258,18 @@ def _map_inputs(inputs: Sequence[_Rows]) -> _Mapped | None:
     if len(mapped) < len(arrow):
         return None
     table = pa.concat_tables([part for _, part in mapped])
-    if not all(map(_has_one_dictionary, table.columns)):
+    if not all(map(_can_stay, table.columns)):
         return None
     where, names = inputs[0].source.name, table.column_names
     table = table.rename_columns(name_columns(where, names))
     return [file for file, _ in mapped], table, unnamed_notes(where, names)
 
 
-def _has_one_dictionary(column: Any) -> bool:
+def _can_stay(column: Any) -> bool:
     """Return whether a code stands for the same text in all chunks, so that they can be joined."""
     if not pa.types.is_dictionary(column.type):
         return True
-    dictionaries = [chunk.dictionary for chunk in column.chunks]
-    return all(not each.null_count and each.equals(dictionaries[0]) for each in dictionaries)
+    return has_one_dictionary(column) and not any(c.dictionary.null_count for c in column.chunks)
 
 
 def _convert(inputs: Sequence[_Rows], watch: Watch | None) -> _Mapped:

@@ -22,15 +22,16 @@ array([2., 2., 2.])
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Hashable, Sequence, Sized
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import types
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -285,11 +286,12 @@ def distinct_arrow(values: Any) -> tuple[list[Hashable], Codes] | None:
 
     Places are no wider than they need be: there may be very many of very few values.
     """
-    pa = sys.modules.get("pyarrow")  # whoever has such an array has imported it
-    if pa is None or not isinstance(values, pa.Array | pa.ChunkedArray):
+    if not isinstance(values, pa.Array | pa.ChunkedArray):
         return None
-    is_coded = pa.types.is_dictionary(values.type)
-    if not _names_things(pa.types, values.type.value_type if is_coded else values.type):
+    is_coded = types.is_dictionary(values.type)
+    kind = values.type.value_type if is_coded else values.type
+    tests = (types.is_string, types.is_large_string, types.is_date, types.is_timestamp)
+    if not any(test(kind) for test in tests):
         return None
     place: dict[Hashable, int] = {}
     codes: Codes = np.empty(len(values), dtype=np.int8)
@@ -298,25 +300,16 @@ def distinct_arrow(values: Any) -> tuple[list[Hashable], Codes] | None:
         for chunk in getattr(values[rows], "chunks", [values[rows]]):
             words, here = _encode(chunk, is_coded=is_coded)
             known = [-1 if word is None else place.setdefault(word, len(place)) for word in words]
-            codes = codes.astype(np.promote_types(codes.dtype, _width(place)), copy=False)
+            width = np.min_scalar_type(-max(len(place), 1))  # holds so many places, and -1
+            codes = codes.astype(np.promote_types(codes.dtype, width), copy=False)
             codes[start : start + len(chunk)] = np.array([*known, -1], dtype=codes.dtype)[here]
             start += len(chunk)
             note_read(chunk.nbytes)
     return list(place), codes
 
 
-def _width(place: Sized) -> np.dtype[Any]:
-    """What holds so many places, and -1."""
-    return np.min_scalar_type(-max(len(place), 1))
-
-
 def _blocks(n_rows: int) -> list[slice]:
     return [slice(a, min(a + _BLOCK, n_rows)) for a in range(0, n_rows, _BLOCK)]
-
-
-def _names_things(types: Any, kind: Any) -> bool:
-    tests = (types.is_string, types.is_large_string, types.is_date, types.is_timestamp)
-    return any(test(kind) for test in tests)
 
 
 def _encode(values: Any, *, is_coded: bool) -> tuple[list[Any], NDArray[np.int32]]:

@@ -148,9 +148,14 @@ def sort_by_time(table: pa.Table, column: str) -> pa.Table:
     """
     check_table(table)
     moments = find_column(table, column, "time column")
-    _refuse_orderless(column, moments)
+    tests = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer, pa.types.is_floating)
+    if not any(test(moments.type) for test in tests):
+        raise InputError(
+            f"column {column!r} holds {moments.type}, neither dates nor timestamps nor numbers; "
+            "turn it into one of them, such as 2024-05-31 14:30"
+        )
     _refuse_gaps(column, moments, "every row has its place in time")
-    back = _first_backward(moments)
+    back = next((row for _, row in _blocks_in_time(moments) if row is not None), None)
     if back is None:
         return table
     if table.num_rows > _MAX_SORTED:
@@ -256,61 +261,33 @@ def _refuse_gaps(
         start += len(block)
 
 
-def _refuse_timeless(name: str, column: pa.ChunkedArray) -> None:
+def _moments(name: str, column: pa.ChunkedArray) -> Iterator[NDArray[Any]]:
+    """Yield local times in the column's own time zone, block by block, checked for order."""
     if not (pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)):
         raise InputError(
             f"column {name!r} holds {column.type}, neither dates nor timestamps; turn it into "
             "dates, or cut by its values"
         )
-
-
-def _refuse_orderless(name: str, column: pa.ChunkedArray) -> None:
-    types, kind = pa.types, column.type
-    tests = (types.is_timestamp, types.is_date, types.is_integer, types.is_floating)
-    if not any(test(kind) for test in tests):
-        raise InputError(
-            f"column {name!r} holds {kind}, neither dates nor timestamps nor numbers; turn it into "
-            "one of them, such as 2024-05-31 14:30"
-        )
-
-
-def _moments(name: str, column: pa.ChunkedArray) -> Iterator[NDArray[Any]]:
-    """Yield local times in the column's own time zone, block by block, checked for order."""
-    _refuse_timeless(name, column)
     _refuse_gaps(name, column)
-    last, start = None, 0
-    for block in blocks(column):
-        moments = block.to_numpy(zero_copy_only=False)
-        back = _backwards(moments, last)
-        if len(back):
-            row = int(back[0])
-            before = moments[row - 1] if row else last
+    for block, back in _blocks_in_time(column):
+        if back is not None:
             raise InputError(
-                f"the rows are not in order of time: column {name!r}, row {start + row} is "
-                f"{moments[row]}, after {before}; sort them first (sort_by_time)"
+                f"the rows are not in order of time: column {name!r}, row {back} is "
+                f"{column[back]}, after {column[back - 1]}; sort them first (sort_by_time)"
             )
-        last, start = moments[-1], start + len(moments)
-        if getattr(block.type, "tz", None) is not None:
-            moments = pc.local_timestamp(block).to_numpy(zero_copy_only=False)
-        yield moments
+        is_zoned = getattr(block.type, "tz", None) is not None
+        yield (pc.local_timestamp(block) if is_zoned else block).to_numpy(zero_copy_only=False)
 
 
-def _first_backward(column: pa.ChunkedArray) -> int | None:
-    """Return the first row whose moment is before that of the row above."""
+def _blocks_in_time(column: pa.ChunkedArray) -> Iterator[tuple[pa.Array, int | None]]:
+    """Yield the column block by block, and the first row in each that is before the row above."""
     last, start = None, 0
     for block in blocks(column):
         moments = block.to_numpy(zero_copy_only=False)
-        back = _backwards(moments, last)
-        if len(back):
-            return start + int(back[0])
+        before = np.concatenate([moments[:1] if last is None else [last], moments[:-1]])
+        back = np.flatnonzero(moments < before)
+        yield block, start + int(back[0]) if len(back) else None
         last, start = moments[-1], start + len(moments)
-    return None
-
-
-def _backwards(moments: NDArray[Any], last: Any) -> NDArray[np.intp]:
-    """Return the rows whose moment is before that of the row above."""
-    before = np.concatenate([moments[:1] if last is None else [last], moments[:-1]])
-    return np.flatnonzero(moments < before)
 
 
 def _number(numbers: NDArray[np.int64], place: dict[int, int]) -> NDArray[np.int32]:

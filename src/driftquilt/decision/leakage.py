@@ -170,8 +170,6 @@ def _strays(counts: dict[int, int]) -> int:
 
 def _encode(block: pa.Array) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the different values, and the place of each row's among them, -1 where missing."""
-    if pa.types.is_dictionary(block.type):
-        block = block.dictionary_decode()
     encoded = block.dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return encoded.dictionary.to_pylist(), codes.astype(np.int64)
