@@ -39,8 +39,9 @@ COMMANDS = {
     "serve": "Serve streams over HTTP: predict, learn, adapt, and a page to watch them.",
     "token": "Create, list and revoke the tokens that callers of the service show.",
 }
-_MODULES = {"export": "predict", "report": "run", "demo": "paper", "datasets": "paper"}
-_MODULES |= {"reproduce": "paper", "token": "serve"}  # others have a module of their name
+#: Where a command is, if not in the module of its name.
+_MODULES = {"export": "predict", "report": "run", "token": "serve"}
+_MODULES |= {"demo": "paper", "reproduce": "paper"}
 _STOPPED = 130
 
 

@@ -1,4 +1,4 @@
-"""The commands around the paper: `driftquilt reproduce`, `datasets` and `demo`."""
+"""The commands around the paper: `driftquilt reproduce` and `driftquilt demo`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ from driftquilt.cli.console import (
     write_whole,
 )
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.paper.datasets import Description, describe, names
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.outputs import write_report as write_outputs
 from driftquilt.paper.plan import EXPERIMENTS, Plan, make_plan
@@ -150,49 +149,6 @@ def _run_plan(plan: Plan, out: Path, jobs: int, engine: str) -> None:
             n_done += len(results)
             spent = effort(plan, tuple(result.cell for result in results))
             progress.update(bar, advance=spent, n_done=n_done)
-
-
-def datasets(as_json: AsJson = False) -> None:
-    """List the nine streams, where they come from, and whether they are intact.
-
-    Example: driftquilt datasets
-    """
-    streams = [describe(name) for name in names()]
-    if as_json:
-        print_json("datasets", {"datasets": [_describe_stream(stream) for stream in streams]})
-        return
-    table_console().print(_stream_table(streams))
-    typer.echo("\nThe synthetic streams are made in code, the real ones are at")
-    for stream in streams:
-        if stream.kind == "real":
-            typer.echo(f"  {stream.name}: {stream.place}")
-
-
-def _state(stream: Description) -> str:
-    states = {True: "intact", False: "damaged", None: "not here yet"}
-    return stream.problem or states[stream.is_intact]
-
-
-def _describe_stream(stream: Description) -> dict[str, object]:
-    counts = {
-        key: getattr(stream, key) for key in ("n_rows", "n_features", "n_classes", "n_segments")
-    }
-    return {
-        "name": stream.name, "kind": stream.kind, **counts, "state": _state(stream),
-        "intact": stream.is_intact, "place": str(stream.place) if stream.kind == "real" else None,
-    }  # fmt: skip
-
-
-def _stream_table(streams: list[Description]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in ("stream", "kind", "rows", "features", "classes", "segments"):
-        is_number = column not in ("stream", "kind")
-        table.add_column(column, no_wrap=True, justify="right" if is_number else "left")
-    table.add_column("state", overflow="fold")
-    for stream in streams:
-        counts = (stream.n_rows, stream.n_features, stream.n_classes, stream.n_segments)
-        table.add_row(stream.name, stream.kind, *map(str, counts), _state(stream))
-    return table
 
 
 def demo(
