@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftquilt.errors import InputError, StoreError
+from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.export import export
 from driftquilt.store.memory import MemoryStore
@@ -34,19 +35,17 @@ def test_all_rows_are_there_with_their_segments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dropped", [1, 2])
 def test_the_open_rows_have_the_number_that_they_will_be_sealed_under(
-    tmp_path: Path, dropped: int
+    store: Store, tmp_path: Path, dropped: int
 ) -> None:
-    for store in (MemoryStore(), DiskStore(tmp_path / "store")):
-        with store:
-            for number in (1, 2):
-                store.append(pa.record_batch({"x": [number]}))
-                store.seal()
-            store.drop(dropped)
-            store.append(pa.record_batch({"x": [3]}))
-            export(store, tmp_path / "all.parquet")
-            found = pq.read_table(tmp_path / "all.parquet")["segment"].to_pylist()
-            assert found == [3 - dropped, 3]
-            assert store.seal().number == 3
+    for number in (1, 2):
+        store.append(pa.record_batch({"x": [number]}))
+        store.seal()
+    store.drop(dropped)
+    store.append(pa.record_batch({"x": [3]}))
+    export(store, tmp_path / "all.parquet")
+    found = pq.read_table(tmp_path / "all.parquet")["segment"].to_pylist()
+    assert found == [3 - dropped, 3]
+    assert store.seal().number == 3
 
 
 def test_rows_that_are_sealed_meanwhile_are_there_once(tmp_path: Path) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
 import pkgutil
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,18 +18,6 @@ from driftquilt.errors import InputError, StoreError
 from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
-
-MAKERS: dict[str, Callable[[Path], Store]] = {
-    "memory": lambda _: MemoryStore(),
-    "disk": lambda path: DiskStore(path / "store"),
-    "groups": lambda path: DiskStore(path / "store", commit_rows=50, commit_delay=math.inf),
-}
-
-
-@pytest.fixture(params=MAKERS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    with MAKERS[request.param](tmp_path) as made:
-        yield made
 
 
 def batch(*numbers: float) -> pa.RecordBatch:

@@ -13,12 +13,7 @@ from driftquilt.errors import StoreError
 from driftquilt.store import DiskStore, MemoryStore, PendingChange, PendingRequest, PendingRows
 from driftquilt.store.base import Store
 from driftquilt.store.pending import PAGE_ROWS, LabelledRows, page_place, read_id
-from tests.store.test_laws import MAKERS, batch
-
-
-@pytest.fixture(params=MAKERS)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return MAKERS[request.param](tmp_path)
+from tests.store.test_laws import batch
 
 
 def request(number: int, n_rows: int = 1, content: bytes = b"rows") -> PendingRequest:
