@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import time
@@ -55,6 +56,14 @@ def find_processes(mark: str, name: str = "") -> list[int]:
             if marked and named and not ended:
                 pids.append(int(folder.name))
     return pids
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the time that a process has computed for; 0 if it is gone."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def expect_gone(mark: str, name: str = "") -> None:

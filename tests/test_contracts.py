@@ -217,6 +217,9 @@ def test_a_restored_model_predicts_exactly_alike(cls: type) -> None:
 @each_learner
 def test_tensors_are_copies(cls: type) -> None:
     model = start(make(cls))
+    tensors, before = model.tensors(), weights(model)
+    train_on(model, MAY)
+    assert {name: tensor.tobytes() for name, tensor in tensors.items()} == before
     before = weights(model)
     for tensor in model.tensors().values():
         tensor[...] = 1
@@ -309,7 +312,9 @@ def test_a_method_works_without_a_history(cls: type) -> None:
 def test_a_method_knows_the_classes_of_every_segment(cls: type) -> None:
     current = JUNE.take(JUNE.y < 2)
     past = [Segment("March", MAY.X, np.minimum(MAY.y, 1), MAY.weight), APRIL]
-    assert adapt(cls, past, current).shape[1] == CLASSES
+    answer = adapt(cls, past, current)
+    assert answer.shape[1] == CLASSES
+    assert answer.dtype == np.float32
 
 
 @each_method

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,11 +16,12 @@ import pytest
 
 from driftquilt.paper.plan import make_plan
 from driftquilt.paper.run import read_results, run_plan
-from tests.processes import PATIENCE, expect_gone, find_processes, wait_for
+from tests.processes import PATIENCE, cpu_seconds, expect_gone, find_processes, wait_for
 from tests.small_streams import without_times, write_sine
 
 METHODS = ["full_data", "sega", "quilt"]
 N_KILLS = 6
+N_JOBS = 2
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="finds processes by /proc")
 
@@ -28,14 +29,17 @@ pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="finds proces
 class Reproduce:
     """`driftquilt reproduce` in a process group of its own, with a mark on all its processes."""
 
-    def __init__(self, dataset: str, out: Path, n_seeds: int) -> None:
+    def __init__(
+        self, out: Path, dataset: str, n_seeds: int, methods: Sequence[str] = METHODS
+    ) -> None:
         self.mark = uuid4().hex
         self.path = out / "results.jsonl"
         code = "from driftquilt.cli.app import main; main()"
-        options = [f"--datasets={dataset}", f"--methods={','.join(METHODS)}", "--jobs=2"]
+        experiment = "selection" if "best_segments" in methods else "accuracy"
+        options = [f"--datasets={dataset}", f"--methods={','.join(methods)}", f"--jobs={N_JOBS}"]
         options += [f"--seeds={n_seeds}", f"--out={out}"]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, "reproduce", "accuracy", *options],
+            [sys.executable, "-c", code, "reproduce", experiment, *options],
             env={**os.environ, "DRIFTQUILT_TEST_MARK": self.mark},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -59,6 +63,24 @@ class Reproduce:
         """Until the condition holds or the run has ended."""
         wait_for(lambda: not self.running or condition(), what="a condition of the run")
 
+    def interrupt(self) -> int:
+        """Send Ctrl-C to all its processes at once; return how many results there were by then."""
+        os.killpg(self.process.pid, signal.SIGSTOP)
+        n_lines = self.n_lines
+        os.killpg(self.process.pid, signal.SIGINT)
+        os.killpg(self.process.pid, signal.SIGCONT)
+        return n_lines
+
+    def expect_stopped(self) -> None:
+        """It ends in one line that says how to go on, and leaves no process behind."""
+        stdout, stderr = self.process.communicate(timeout=PATIENCE)
+        assert self.process.returncode == 130
+        assert stdout == ""
+        assert stderr.splitlines()[-1].startswith("driftquilt: stopped; the same command ")
+        assert "Traceback" not in stderr
+        assert "KeyboardInterrupt" not in stderr
+        expect_gone(self.mark)
+
     def close(self) -> None:
         for pid in self.alive():
             os.kill(pid, signal.SIGKILL)
@@ -71,7 +93,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[int], Reproduce]]:
     dataset, begun = write_sine(tmp_path / "short.csv"), list[Reproduce]()
 
     def begin(n_seeds: int) -> Reproduce:
-        begun.append(Reproduce(dataset, tmp_path / "out", n_seeds))
+        begun.append(Reproduce(tmp_path / "out", dataset, n_seeds))
         return begun[-1]
 
     yield begin
@@ -110,22 +132,26 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_rows(
 
 
 @pytest.mark.parametrize("moment", ["workers start", "workers work"])
-def test_ctrl_c_ends_at_once_with_one_line_and_loses_nothing(
+def test_ctrl_c_loses_nothing_and_begins_nothing(
     start: Callable[[int], Reproduce], moment: str
 ) -> None:
     run = start(20)
     if moment == "workers start":
-        run.wait_for(lambda: len(run.alive()) >= 4)  # parent, tracker of resources, two workers
+        run.wait_for(lambda: len(run.alive()) >= 2 + N_JOBS)  # parent, tracker of resources
     else:
         run.wait_for(lambda: run.n_lines >= 2)
     assert run.running
-    n_lines = run.n_lines
-    os.killpg(run.process.pid, signal.SIGINT)
-    stdout, stderr = run.process.communicate(timeout=PATIENCE)
-    assert run.process.returncode == 130
-    assert stdout == ""
-    assert stderr.splitlines()[-1].startswith("driftquilt: stopped; the same command ")
-    assert "Traceback" not in stderr
-    assert "KeyboardInterrupt" not in stderr
-    assert len(read_results(run.path)) >= n_lines
-    expect_gone(run.mark)
+    n_lines = run.interrupt()
+    run.expect_stopped()
+    assert n_lines <= len(read_results(run.path)) <= n_lines + 2 * N_JOBS
+
+
+def test_ctrl_c_does_not_wait_for_tasks_that_take_hours(tmp_path: Path) -> None:
+    run = Reproduce(tmp_path, "random_rbf:14", 1, ["best_segments"])
+    try:
+        run.wait_for(lambda: sum(cpu_seconds(pid) > 8 for pid in run.alive()) >= N_JOBS)
+        os.killpg(run.process.pid, signal.SIGINT)
+        run.expect_stopped()
+        assert run.n_lines == 0
+    finally:
+        run.close()

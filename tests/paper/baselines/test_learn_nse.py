@@ -89,6 +89,23 @@ def test_the_weights_are_those_of_a_plain_loop() -> None:
     np.testing.assert_allclose(got, plain_weights(method, parts), rtol=1e-9)
 
 
+@given(
+    st.lists(st.tuples(st.booleans(), st.sampled_from([0.0, 0.3, 0.5])), max_size=5),
+    st.sampled_from([0.0, 0.01]),
+)
+def test_no_vote_counts_against_its_class_and_one_counts(
+    past: list[tuple[bool, float]], error_min: float
+) -> None:
+    history = [
+        make_segment(str(i), 30, flip=flip, noise=noise, seed=i)
+        for i, (flip, noise) in enumerate(past)
+    ]
+    current = make_segment("june", 30, noise=0.3, seed=9)
+    weights = LearnNSE(error_min=error_min).adapt(history, current).weights
+    assert weights.min() >= 0
+    assert weights[-1] > 0
+
+
 @given(st.lists(st.integers(1, 40), max_size=4), st.integers(1, 15))
 def test_windows_hold_every_row_once_in_order(sizes: list[int], size: int) -> None:
     past = [make_segment(str(i), n) for i, n in enumerate(sizes)]
