@@ -14,6 +14,7 @@ import pytest
 
 from driftquilt.data.csv_files import TypesChanged
 from driftquilt.errors import InputError
+from tests.processes import wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +28,8 @@ def temporary_folder(
     assert list(folder.iterdir()) == []
     if _open_temporary(folder):
         gc.collect()  # an error that was caught holds what was open when it was raised
-    assert _open_temporary(folder) == before
+    # A thread of Arrow may still read ahead.
+    wait_for(lambda: _open_temporary(folder) == before, 30, "closing every temporary file")
 
 
 def _open_temporary(folder: Path) -> list[str]:
