@@ -106,18 +106,17 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
         os.close(descriptor)
 
 
-def lock_file(descriptor: int) -> None:
+def lock_file(descriptor: int, *, wait: bool = False) -> None:
     """Lock an open file for this process alone, until it is closed or the process ends.
 
-    Raises `BlockingIOError` if another process has it. For a lock that waits, and needs a file of
-    its own, take `filelock`.
+    If another process has it, `wait` for that one, or raise `BlockingIOError`.
     """
     if fcntl is not None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         return
     try:
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     except PermissionError as error:
         raise BlockingIOError(errno.EAGAIN, "another process has locked the file") from error
 

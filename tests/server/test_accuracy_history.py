@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.server.accuracy_history import BUCKET, MAX_BUCKETS, AccuracyHistory
+from driftquilt.server.view import BUCKET, MAX_BUCKETS, AccuracyHistory
 
 
 def totals(n_buckets: int, seed: int) -> list[int]:

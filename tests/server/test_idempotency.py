@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.server.idempotency import IdempotencyKeys, short_digest
+from driftquilt.server.ingestion import IdempotencyKeys, short_digest
 from driftquilt.server.problems import Problem
 
 

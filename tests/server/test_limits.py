@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from driftquilt.server.middleware import RateLimit
-from driftquilt.server.page import HEADERS
+from driftquilt.server.middleware import HEADERS, RateLimit
 from driftquilt.server.problems import Problem
 from tests.server.running import Running
 from tests.server.serving import InProcess, in_process, send_raw

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from driftquilt.report.svg import DAY, NIGHT
-from driftquilt.server.page import HEADERS, load_page
+from driftquilt.server.app import load_page
+from driftquilt.server.middleware import HEADERS
 
 PAGE = load_page()
 SCRIPTS = sorted(path for path in PAGE if path.endswith(".js"))

@@ -17,7 +17,8 @@ from driftquilt.report.lines import sparkline, stream_accuracy
 from driftquilt.report.quilt import stream_quilt
 from driftquilt.report.quilt_layout import Room
 from driftquilt.server import schemas
-from driftquilt.server.page import HEADERS, load_page
+from driftquilt.server.app import load_page
+from driftquilt.server.middleware import HEADERS
 from driftquilt.server.problems import MEDIA_TYPE, Problem
 from tests.processes import wait_for
 from tests.server.test_page import Visit, visit

@@ -1,10 +1,16 @@
 """The service as one ASGI application: middleware, routes, the live page, and its lifespan.
 
+The page is plain HTML, CSS and ES modules with no build step and no other host. Its files are read
+once at start. Drawings come from `report`, with the style sheet and the script that the HTML
+report has too.
+
 >>> from driftquilt.server.settings import load_settings
 >>> import tempfile
 >>> app = make_app(load_settings(store=tempfile.mkdtemp()))
 >>> sorted(app.openapi()["paths"])[:3]
 ['/healthz', '/metrics', '/readyz']
+>>> load_page()["/static/page.js"].media_type
+'text/javascript; charset=utf-8'
 """
 
 from __future__ import annotations
@@ -12,7 +18,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import hashlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,23 +30,29 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
+from driftquilt.report.html import drawing_files
 from driftquilt.server.feeds import Feeds
 from driftquilt.server.metrics import Metrics
-from driftquilt.server.middleware import Caller, RequestMiddleware
+from driftquilt.server.middleware import RequestMiddleware
 from driftquilt.server.openapi import openapi_document
-from driftquilt.server.page import load_page
 from driftquilt.server.problems import Problem
 from driftquilt.server.registry import StreamRegistry
 from driftquilt.server.routes import Routes, json_response
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.tokens import Tokens
 
-__all__ = ["Service", "make_app"]
+__all__ = ["PageFile", "Service", "load_page", "make_app"]
+
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
-class Service:
+class Service(Starlette):
     """The application; `stop` makes it refuse new requests."""
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -46,15 +61,16 @@ class Service:
         self.metrics = Metrics(lambda: self.registry)
         self.ready = False
         self._feeds = Feeds(self.registry, settings)
-        routes = Routes(self.registry, self.metrics, self._goes_on, lambda: self.ready)
-        self._operations = routes.operations()
-        self._document = openapi_document(self._operations)
-        self._page = load_page()
         tokens = Tokens(settings.store / "tokens.json")
         self._middleware = RequestMiddleware(settings, tokens, self.metrics)
-        self._app = Starlette(
+        goes_on = self._middleware.goes_on
+        routes = Routes(self.registry, self.metrics, goes_on, lambda: self.ready)
+        operations = routes.operations()
+        self._document = openapi_document(operations)
+        self._page = load_page()
+        super().__init__(
             routes=[
-                *(_route(op.path, op, op.method) for op in self._operations),
+                *(_route(op.path, op, op.method) for op in operations),
                 _route("/openapi.json", self._serve_document, "GET"),
                 _route("/", self._serve_file, "GET"),
                 _route("/static/{name}", self._serve_file, "GET"),
@@ -63,13 +79,7 @@ class Service:
             exception_handlers={HTTPException: _refuse_path},
             lifespan=self._lifespan,
         )
-        self._app.router.redirect_slashes = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
-
-    def _goes_on(self, caller: Caller) -> bool:
-        return self._middleware.goes_on(caller)
+        self.router.redirect_slashes = False
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document."""
@@ -108,6 +118,31 @@ class Service:
         if request.headers.get("if-none-match") == file.etag:
             return Response(status_code=304, headers=headers)
         return Response(file.content, headers=headers, media_type=file.media_type)
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A file as it is sent; the tag changes whenever the content does."""
+
+    content: bytes
+    media_type: str
+    etag: str
+
+
+def load_page() -> dict[str, PageFile]:
+    """Every file of the page by the path it is served at."""
+    found = {
+        f"/static/{name}": _page_file(name, text.encode()) for name, text in drawing_files().items()
+    }
+    for file in (files("driftquilt.server") / "static").iterdir():
+        path = "/" if file.name == "index.html" else f"/static/{file.name}"
+        found[path] = _page_file(file.name, file.read_bytes())
+    return found
+
+
+def _page_file(name: str, content: bytes) -> PageFile:
+    ending = name[name.rindex(".") :]
+    return PageFile(content, _TYPES[ending], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
 
 
 def make_app(settings: ServeSettings) -> Service:

@@ -1,95 +1,49 @@
-"""An Arrow stream from a stranger becomes a `Frame`, or a `Problem`.
+"""Arrow from a stranger: bytes become a table that is safe to read, or a `Problem`.
 
 Arrow's reader trusts what it reads: offsets are looked at only by `validate`, and a compressed
 buffer is unpacked to whatever size it claims. So compressed bodies are refused before they are
 touched, everything else is validated in full before a value is read, and only flat columns of
-numbers, booleans, text, categories of text, dates and times are taken. A column called `label` is
-set apart.
+numbers, booleans, text, categories of text, dates and times are taken.
 
->>> import pyarrow as pa
->>> table = pa.table({"age": [31.0, None], "label": ["yes", "no"]})
 >>> sink = pa.BufferOutputStream()
->>> with pa.ipc.new_stream(sink, table.schema) as writer:
-...     writer.write_table(table)
->>> read = read_arrow_rows(sink.getvalue().to_pybytes(), max_rows=10)
->>> read.frame.names, read.frame.numbers.tolist(), read.labels, read.keep
-(('age',), [[31.0], [nan]], ['yes', 'no'], True)
+>>> with pa.ipc.new_stream(sink, pa.schema({"age": pa.float64()})) as writer:
+...     writer.write_table(pa.table({"age": [31.0, None]}))
+>>> read_table(sink.getvalue().to_pybytes(), max_rows=10).num_rows
+2
+>>> read_table(sink.getvalue().to_pybytes(), max_rows=1)
+Traceback (most recent call last):
+driftquilt.server.problems.Problem: at most 1 rows go in a request
 """
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Mapping
-from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from driftquilt.data.calendar import flatten
-from driftquilt.data.frame import Frame
-from driftquilt.errors import InputError
-from driftquilt.server.dates import is_moment, read_arrow_dates
-from driftquilt.server.limits import expect_letters, expect_size
 from driftquilt.server.problems import Problem
 
-__all__ = ["ArrowRows", "read_arrow_rows"]
+__all__ = ["LABEL", "UNSOUND", "is_moment", "read_table"]
 
-_LABEL = "label"
+LABEL = "label"
+#: What reading a damaged table may raise, at any moment.
+UNSOUND = (
+    pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError, struct.error,
+)  # fmt: skip
+_ZONE = re.compile(r"[A-Za-z0-9_+:-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,2}")
 _MARK = 0xFFFFFFFF  # of a message's beginning
 _COMPRESSION = 3  # the place of that field in Arrow's RecordBatch
 _HEADER = 2  # and of the header in Arrow's Message
 _HEADER_TYPE = 1
 _DICTIONARY_BATCH = 2
 _BATCH_OF_DICTIONARY = 1
-_UNSOUND = (
-    pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError, struct.error,
-)  # fmt: skip
 _MAX_BATCHES = 100  # each is validated with the whole of its categories
 
 
-class ArrowRows(NamedTuple):
-    """Rows, their labels if there is such a column, and whether they are to wait for labels."""
-
-    frame: Frame
-    labels: list[Any] | None
-    keep: bool
-
-
-def read_arrow_rows(body: bytes, max_rows: int) -> ArrowRows:
-    """What a body holds; `keep` is `false` in the metadata of its schema, or true."""
-    try:
-        return _read_rows(body, max_rows)
-    except _UNSOUND as error:  # the names of columns are read last, and may be no text
-        raise Problem("body-malformed", "the body is not a valid Arrow stream") from error
-
-
-def _read_rows(body: bytes, max_rows: int) -> ArrowRows:
-    table = _read_table(body, max_rows)
-    names = table.column_names
-    if len(set(names)) < len(names):
-        raise Problem("body-invalid", "two columns have the same name")
-    expect_size(table.num_rows, table.num_columns, max_rows)
-    labels = _to_list(table[_LABEL]) if _LABEL in names else None
-    columns = flatten(_to_columns(name, table[name]) for name in names if name != _LABEL)
-    try:
-        frame = Frame.of_columns([*columns], [*columns.values()], table.num_rows)
-    except InputError as error:
-        raise Problem("body-invalid", "a column holds numbers and text") from error
-    expect_letters(frame.texts.values())
-    if np.isinf(frame.numbers).any():
-        raise Problem("body-invalid", "a number is infinite")
-    return ArrowRows(frame, labels, _keep(table.schema.metadata or {}))
-
-
-def _keep(metadata: Mapping[bytes, bytes]) -> bool:
-    keep = metadata.get(b"keep", b"true")
-    if keep not in (b"true", b"false"):
-        raise Problem("body-invalid", "keep in the metadata of the schema is true or false")
-    return keep == b"true"
-
-
-def _read_table(body: bytes, max_rows: int) -> pa.Table:
+def read_table(body: bytes, max_rows: int) -> pa.Table:
+    """Return the table in a body; raise a `Problem`, or one of `UNSOUND`."""
     _refuse_compressed(body)
     with pa.ipc.open_stream(body) as reader:
         for field in reader.schema:
@@ -103,11 +57,21 @@ def _read_table(body: bytes, max_rows: int) -> pa.Table:
             batches.append(batch)
             if len(batches) > _MAX_BATCHES:
                 raise Problem("body-invalid", f"there are more than {_MAX_BATCHES} batches")
+        if len(set(reader.schema.names)) < len(reader.schema.names):
+            raise Problem("body-invalid", "two columns have the same name")
         return pa.Table.from_batches(batches, reader.schema)
 
 
+def is_moment(kind: pa.DataType) -> bool:
+    """Return whether the type is a date, timestamp or time of day."""
+    return bool(types.is_date(kind) or types.is_timestamp(kind) or types.is_time(kind))
+
+
 def _expect_type(name: str, kind: pa.DataType) -> None:
-    if is_moment(kind) and name != _LABEL:
+    zone = getattr(kind, "tz", None)
+    if zone is not None and not _ZONE.fullmatch(zone):  # some of Arrow's builds open a file by it
+        raise Problem("body-invalid", "invalid time zone in a timestamp column")
+    if is_moment(kind) and name != LABEL:
         return
     if types.is_dictionary(kind):
         kind = kind.value_type
@@ -121,33 +85,6 @@ def _expect_type(name: str, kind: pa.DataType) -> None:
             "body-invalid",
             "a column holds other values than numbers, booleans, text, dates and times",
         )
-
-
-def _to_columns(name: str, column: pa.ChunkedArray) -> dict[str, list[Any]]:
-    """A column, or those of its parts if it holds dates or times."""
-    if is_moment(column.type):
-        return dict(read_arrow_dates(name, column))
-    return {name: _to_list(column)}
-
-
-def _to_list(column: pa.ChunkedArray) -> list[Any]:
-    """Plain values: numbers as floats, NaN as missing; equal categories are one object."""
-    values: list[Any] = []
-    for chunk in column.chunks:
-        if types.is_dictionary(chunk.type):
-            indices = chunk.indices.to_pylist()
-            known = {i: chunk.dictionary[i].as_py() for i in {*indices} - {None}}
-            values += [known.get(i) for i in indices]
-        elif types.is_floating(chunk.type):
-            values += [None if v != v else v for v in _floats(chunk)]  # noqa: PLR0124
-        else:
-            values += chunk.to_pylist()
-    return values
-
-
-def _floats(chunk: pa.Array) -> list[float]:
-    numbers: list[float] = chunk.cast(pa.float64()).to_numpy(zero_copy_only=False).tolist()
-    return numbers
 
 
 def _refuse_compressed(body: bytes) -> None:

@@ -2,7 +2,13 @@
 
 JSON is read strictly: no NaN, no infinity, no booleans for numbers, no key twice or unknown, no
 number beyond float32. Rows are objects, or lists with the names of the columns once. An Arrow
-stream (`arrow_bodies`) becomes the same. No problem repeats what was sent.
+stream (`arrow_bodies`) becomes the same; its labels are the column `label`. Dates and times of day
+become numbers that follow the calendar: Arrow has types for them, and in JSON they are ISO 8601
+text in columns that the stream's schema declares as `date` or `time`.
+
+A small body can stand for much: rows that each have other columns, booleans of one bit, a long
+text that many rows point to. So sizes are counted before anything is built. No problem repeats
+what was sent.
 
 >>> body = b'{"rows": [{"age": 31, "city": "Rome"}]}'
 >>> read_predict(body, "application/json", max_rows=10).frame.texts
@@ -15,31 +21,41 @@ driftquilt.server.problems.Problem: Expected `float | str | null`, got `bool` - 
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import orjson
+import pyarrow as pa
 from msgspec import UNSET, UnsetType
+from pyarrow import types
 
+from driftquilt.data.calendar import flatten, from_arrow, from_objects
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.frame import Frame, Label, read_label
 from driftquilt.errors import InputError
-from driftquilt.server.arrow_bodies import read_arrow_rows
-from driftquilt.server.dates import read_dates
-from driftquilt.server.limits import MAX_ID_LETTERS, MAX_LETTERS, expect_names, expect_size
+from driftquilt.server.arrow_bodies import LABEL, UNSOUND, is_moment, read_table
 from driftquilt.server.problems import Problem
-from driftquilt.server.schemas import ARROW, IdLabel, LabelsBody, PredictBody, Row
+from driftquilt.server.schemas import (
+    ARROW,
+    MAX_ID_LETTERS,
+    MAX_LETTERS,
+    IdLabel,
+    LabelsBody,
+    PredictBody,
+    Row,
+)
 
 __all__ = [
-    "NUMBERS",
     "IdLabels",
     "LabelledRows",
     "PredictRows",
     "decode_strictly",
+    "expect_values",
     "explain",
     "pack_rows",
     "read_each_label",
@@ -51,11 +67,17 @@ __all__ = [
 T = TypeVar("T")
 StreamSchema = Mapping[str, Any] | None
 
-#: Rows of numbers alone, in the form in which they are kept until their label comes.
-NUMBERS = "numbers"
+_NUMBERS = "numbers"  # rows of numbers alone, in the form in which they wait for their labels
 _PREDICT = msgspec.json.Decoder(PredictBody)
 _LABELS = msgspec.json.Decoder(LabelsBody)
 _QUOTING = ("Object contains unknown field", "Invalid enum value")
+_MOMENTS: dict[str, Callable[[str], Any]] = {  # declared kinds whose text is read
+    "date": dt.datetime.fromisoformat,
+    "time": dt.time.fromisoformat,
+}
+_MAX_COLUMNS = 10_000
+_MAX_VALUES = 2_000_000
+_MAX_TEXT = 1 << 23  # letters of all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +94,12 @@ class LabelledRows:
 
     frame: Frame
     labels: list[Label]
+
+    def __post_init__(self) -> None:
+        if len(self.frame) != len(self.labels):
+            raise Problem(
+                "body-invalid", f"there are {len(self.frame)} rows but {len(self.labels)} labels"
+            )
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -92,12 +120,12 @@ def read_predict(
 ) -> PredictRows:
     """Read rows to predict."""
     if media_type == ARROW:
-        read = read_arrow_rows(body, max_rows)
-        return PredictRows(read_dates(_checked(read.frame), schema), read.keep)
+        frame, _, keep = _read_arrow(body, max_rows)
+        return PredictRows(_read_dates(frame, schema), keep)
     decoded = _decode(_PREDICT, body)
     n_keys = 1 + (decoded.columns is not UNSET) + (decoded.keep is not UNSET)
     frame = _read_frame(body, decoded.rows, decoded.columns, max_rows, n_keys)
-    return PredictRows(read_dates(frame, schema), decoded.keep is not False)
+    return PredictRows(_read_dates(frame, schema), decoded.keep is not False)
 
 
 def read_labels(
@@ -107,13 +135,13 @@ def read_labels(
     if media_type == ARROW:
         return _labels_from_arrow(body, max_rows, schema)
     decoded = _decode(_LABELS, body)
-    if decoded.rows is UNSET or isinstance(decoded.rows, UnsetType):
+    if isinstance(decoded.rows, UnsetType):
         if decoded.columns not in (UNSET, None):
             raise Problem("body-invalid", "there are columns, but no rows")
         return _by_id(body, decoded.labels, max_rows)
     n_keys = 2 + (decoded.columns is not UNSET)
     frame = _read_frame(body, decoded.rows, decoded.columns, max_rows, n_keys)
-    return _with_labels(read_dates(frame, schema), read_each_label(decoded.labels))
+    return LabelledRows(_read_dates(frame, schema), read_each_label(decoded.labels))
 
 
 def decode_strictly(body: bytes, kind: type[T]) -> T:
@@ -128,12 +156,12 @@ def pack_rows(frame: Frame, body: bytes, media_type: str) -> tuple[bytes, str]:
     if frame.texts:
         return body, media_type
     names = orjson.dumps(frame.names)
-    return b"%d %d\n%b%b" % (len(frame), len(names), names, frame.numbers.tobytes()), NUMBERS
+    return b"%d %d\n%b%b" % (len(frame), len(names), names, frame.numbers.tobytes()), _NUMBERS
 
 
 def read_packed(packed: bytes, media_type: str, n_rows: int, schema: StreamSchema) -> Frame:
-    """Read rows that `pack_rows` gave."""
-    if media_type != NUMBERS:
+    """Read rows that `pack_rows` returned."""
+    if media_type != _NUMBERS:
         return read_predict(packed, media_type, n_rows, schema).frame
     head, _, rest = packed.partition(b"\n")
     n_rows, size = map(int, head.split())
@@ -159,23 +187,43 @@ def read_each_label(labels: Sequence[Any]) -> list[Label]:
     return read
 
 
-def _labels_from_arrow(body: bytes, max_rows: int, schema: StreamSchema) -> LabelledRows | IdLabels:
-    frame, labels, _ = read_arrow_rows(body, max_rows)
-    if labels is None:
-        raise Problem("body-invalid", "the table has no column 'label'")
-    read = read_each_label(labels)
-    ids = frame.texts.get("id")
-    if ids is not None and not frame.names and len(frame.texts) == 1:
-        if None in ids:
-            raise Problem("body-invalid", "an id is missing")
-        if any(len(row_id or "") > MAX_ID_LETTERS for row_id in ids):
-            raise Problem("body-invalid", f"an id has at most {MAX_ID_LETTERS} letters")
-        return IdLabels([(row_id or "", label) for row_id, label in zip(ids, read, strict=True)])
-    return _with_labels(read_dates(_checked(frame), schema), read)
+def expect_values(n_rows: int, n_values: int, what: str) -> None:
+    """Refuse rows that have too many columns, or whose answer would have too many classes.
+
+    >>> expect_values(3_000, 1_000, "columns")
+    Traceback (most recent call last):
+    driftquilt.server.problems.Problem: 3000 rows of 1000 columns are more than 2000000 values; \
+send fewer rows
+    """
+    if n_rows * n_values > _MAX_VALUES:
+        raise Problem(
+            "too-many-rows",
+            f"{n_rows} rows of {n_values} {what} are more than {_MAX_VALUES} values; "
+            "send fewer rows",
+        )
+
+
+def explain(error: msgspec.ValidationError) -> str:
+    """Return msgspec's message, without the text of the caller that some of them quote."""
+    message = str(error)
+    quoting = next((start for start in _QUOTING if message.startswith(start)), None)
+    return message if quoting is None else f"{quoting}; see /openapi.json"
+
+
+# JSON.
+
+
+def _decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise Problem("body-invalid", explain(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Problem("body-malformed", "the body is not valid JSON") from error
 
 
 def _by_id(body: bytes, labels: Sequence[IdLabel | Label], max_rows: int) -> IdLabels:
-    expect_size(len(labels), 1, max_rows)
+    _expect_size(len(labels), 1, max_rows)
     pairs = [pair for pair in labels if isinstance(pair, IdLabel)]
     if len(pairs) < len(labels):
         raise Problem("body-invalid", "labels without rows are objects with an id and a label")
@@ -183,12 +231,6 @@ def _by_id(body: bytes, labels: Sequence[IdLabel | Label], max_rows: int) -> IdL
         _refuse_repeated_keys(body)
     read = read_each_label([pair.label for pair in pairs])
     return IdLabels([(pair.id, label) for pair, label in zip(pairs, read, strict=True)])
-
-
-def _with_labels(frame: Frame, labels: list[Label]) -> LabelledRows:
-    if len(frame) != len(labels):
-        raise Problem("body-invalid", f"there are {len(frame)} rows but {len(labels)} labels")
-    return LabelledRows(frame, labels)
 
 
 def _read_frame(
@@ -205,54 +247,23 @@ def _read_frame(
         _refuse_repeated_keys(body)
     if len(set(columns)) < len(columns):
         raise Problem("body-invalid", "two columns have the same name")
-    expect_size(len(rows), len(columns), max_rows)
+    _expect_size(len(rows), len(columns), max_rows)
     if set(map(type, rows)) != {list}:
         raise Problem("body-invalid", "with columns, each row is a list of values")
     if set(map(len, rows)) != {len(columns)}:
         raise Problem("body-invalid", f"a row does not have {len(columns)} values, one per column")
-    try:
-        return Frame.of_matrix(columns, rows)  # type: ignore[arg-type]
-    except InputError as error:
-        raise Problem("body-invalid", "a column holds numbers and text") from error
+    return _without_mixed_columns(Frame.of_matrix, columns, rows)
 
 
 def _frame_of_objects(body: bytes, rows: Sequence[Any], max_rows: int, n_keys: int) -> Frame:
     if rows and set(map(type, rows)) != {dict}:
         raise Problem("body-invalid", "without columns, each row is an object by column")
     n_columns = len(rows[0]) if len(rows) == 1 else len(set().union(*rows))
-    expect_size(len(rows), n_columns, max_rows)
+    _expect_size(len(rows), n_columns, max_rows)
     # A colon more than there are keys is in a text, or belongs to a key that came twice.
     if body.count(b":") > n_keys + sum(map(len, rows)):
         _refuse_repeated_keys(body)
-    try:
-        return Frame.of_rows(rows)
-    except InputError as error:
-        raise Problem("body-invalid", "a column holds numbers and text") from error
-
-
-def _checked(frame: Frame) -> Frame:
-    """Hold a table of Arrow to what the structs declare for JSON."""
-    expect_names(frame.names)
-    expect_names(frame.texts)
-    if (np.abs(frame.numbers) > FLOAT32_MAX).any():
-        raise Problem("body-invalid", "a number is beyond float32 (at most 3.4e38)")
-    return frame
-
-
-def _decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise Problem("body-invalid", explain(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem("body-malformed", "the body is not valid JSON") from error
-
-
-def explain(error: msgspec.ValidationError) -> str:
-    """Return msgspec's message, without the text of the caller that some of them quote."""
-    message = str(error)
-    quoting = next((start for start in _QUOTING if message.startswith(start)), None)
-    return message if quoting is None else f"{quoting}; see /openapi.json"
+    return _without_mixed_columns(Frame.of_rows, rows)
 
 
 def _refuse_repeated_keys(body: bytes) -> None:
@@ -267,3 +278,125 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(unique) < len(pairs):
         raise Problem("body-invalid", "a key comes twice in one object")
     return unique
+
+
+def _read_dates(frame: Frame, schema: StreamSchema) -> Frame:
+    """Turn text columns that the schema declares as dates or times into numbers."""
+    declared = {} if schema is None else schema["columns"]
+    readers = {n: _MOMENTS[declared[n]] for n in frame.texts if declared.get(n) in _MOMENTS}
+    if not readers:
+        return frame
+    parts: dict[str, Any] = {}
+    try:
+        for name, read in readers.items():
+            moments = [None if text is None else read(text) for text in frame.texts[name]]
+            parts |= from_objects(moments).columns(name)
+    except ValueError as error:
+        raise Problem(
+            "rows-invalid", "a column declared as date or time holds text that is not ISO 8601"
+        ) from error
+    numbers = np.column_stack([frame.numbers, *parts.values()])
+    others = {name: column for name, column in frame.texts.items() if name not in readers}
+    return Frame((*frame.names, *parts), numbers, others)
+
+
+# Arrow.
+
+
+def _labels_from_arrow(body: bytes, max_rows: int, schema: StreamSchema) -> LabelledRows | IdLabels:
+    frame, labels, _ = _read_arrow(body, max_rows)
+    if labels is None:
+        raise Problem("body-invalid", f"the table has no column {LABEL!r}")
+    read = read_each_label(labels)
+    ids = frame.texts.get("id")
+    if ids is None or frame.names or len(frame.texts) > 1:
+        return LabelledRows(_read_dates(frame, schema), read)
+    if None in ids:
+        raise Problem("body-invalid", "an id is missing")
+    if any(len(row_id) > MAX_ID_LETTERS for row_id in ids):
+        raise Problem("body-invalid", f"an id has at most {MAX_ID_LETTERS} letters")
+    return IdLabels(list(zip(ids, read, strict=True)))
+
+
+def _read_arrow(body: bytes, max_rows: int) -> tuple[Frame, list[Any] | None, bool]:
+    """Return rows, their labels if there is such a column, and whether the rows are to wait."""
+    try:
+        table = read_table(body, max_rows)
+        _expect_size(table.num_rows, table.num_columns, max_rows)
+        labels = _to_list(table[LABEL]) if LABEL in table.column_names else None
+        return _frame_of_table(table), labels, _keep(table.schema.metadata or {})
+    except UNSOUND as error:
+        raise Problem("body-malformed", "the body is not a valid Arrow stream") from error
+
+
+def _keep(metadata: Mapping[bytes, bytes]) -> bool:
+    keep = metadata.get(b"keep", b"true")
+    if keep not in (b"true", b"false"):
+        raise Problem("body-invalid", "keep in the metadata of the schema is true or false")
+    return keep == b"true"
+
+
+def _frame_of_table(table: pa.Table) -> Frame:
+    """Build a frame without the labels, and hold it to what the structs declare for JSON."""
+    names = [name for name in table.column_names if name != LABEL]
+    if any(len(name) > MAX_LETTERS for name in names):
+        raise Problem("body-invalid", f"the name of a column has at most {MAX_LETTERS} letters")
+    columns = flatten(_to_columns(name, table[name]) for name in names)
+    frame = _without_mixed_columns(Frame.of_columns, [*columns], [*columns.values()], len(table))
+    texts = frame.texts.values()
+    if sum(len(text) for column in texts for text in column if text is not None) > _MAX_TEXT:
+        raise Problem("too-many-rows", f"the text of the rows has more than {_MAX_TEXT} letters")
+    if (np.abs(frame.numbers) > FLOAT32_MAX).any():
+        raise Problem("body-invalid", "a number is beyond float32 (at most 3.4e38)")
+    return frame
+
+
+def _to_columns(name: str, column: pa.ChunkedArray) -> dict[str, list[Any]]:
+    """Return a column, or those of its parts if it holds dates or times."""
+    if not is_moment(column.type):
+        return {name: _to_list(column)}
+    parts = from_arrow(column.combine_chunks()).columns(name)
+    return {part: _without_nan(values.tolist()) for part, values in parts.items()}
+
+
+def _to_list(column: pa.ChunkedArray) -> list[Any]:
+    """Return plain values: numbers as floats, NaN as missing; equal categories are one object."""
+    values: list[Any] = []
+    for chunk in column.chunks:
+        if types.is_dictionary(chunk.type):
+            indices = chunk.indices.to_pylist()
+            known = {i: chunk.dictionary[i].as_py() for i in {*indices} - {None}}
+            values += [known.get(i) for i in indices]
+        elif types.is_floating(chunk.type):
+            numbers = chunk.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            values += _without_nan(numbers.tolist())
+        else:
+            values += chunk.to_pylist()
+    return values
+
+
+def _without_nan(numbers: list[float]) -> list[float | None]:
+    return [None if number != number else number for number in numbers]  # noqa: PLR0124
+
+
+# Both.
+
+
+def _without_mixed_columns(build: Callable[..., Frame], *parts: Any) -> Frame:
+    try:
+        return build(*parts)
+    except InputError as error:
+        raise Problem("body-invalid", "a column holds numbers and text") from error
+
+
+def _expect_size(n_rows: int, n_columns: int, max_rows: int) -> None:
+    """Refuse no rows, and too many rows, columns or values."""
+    if not n_rows:
+        raise Problem("body-invalid", "there are no rows")
+    if n_rows > max_rows:
+        raise Problem(
+            "too-many-rows", f"there are {n_rows} rows; send at most {max_rows} in a request"
+        )
+    if n_columns > _MAX_COLUMNS:
+        raise Problem("body-invalid", f"there are more than {_MAX_COLUMNS} columns")
+    expect_values(n_rows, n_columns, "columns")

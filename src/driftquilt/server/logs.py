@@ -5,8 +5,8 @@ request it belongs to, and whatever was given as `extra`; as text, the same to r
 break within a message stays within its line. What looks like a secret is never written:
 fields with such names are dropped, and a token in any text is replaced.
 
-uvicorn's own access log is off: it has no request ids and writes query strings. Ours gathers the
-lines of a tenth of a second, because a write for each would cost more than a prediction.
+uvicorn's own access log is off: it has no request ids and writes query strings. The middleware
+writes the lines of many requests at once, with `write_lines`.
 
 >>> record = logging.LogRecord("driftquilt", logging.INFO, "", 0, "served %d rows", (3,), None)
 >>> record.created, record.stream = 0.0, "clicks"
@@ -19,18 +19,18 @@ lines of a tenth of a second, because a write for each would cost more than a pr
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import re
 import sys
+from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-__all__ = ["AccessLog", "JsonLines", "TextLines", "configure_logs", "request_id"]
+__all__ = ["JsonLines", "TextLines", "configure_logs", "request_id", "write_lines"]
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the request that is being served; the lines of its logs carry it."""
@@ -39,7 +39,6 @@ _LOGGERS = ("driftquilt", "uvicorn.error")
 _SECRET_FIELDS = {"authorization", "cookie", "headers", "token", "secret", "password", "query"}
 _SECRET = re.compile(r"(?:dq_[A-Za-z0-9_-]{8,}|(?<=Bearer )[\w.~+/=-]+)", re.IGNORECASE)
 _BUILT_IN = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName", "color_message"}
-_PAUSE = 0.1  # seconds between two writes of access lines
 _log = logging.getLogger("driftquilt")
 
 
@@ -57,47 +56,6 @@ class TextLines(logging.Formatter):
         return _without_secrets(_to_text(_values(record)))
 
 
-class AccessLog:
-    """A line for each request, written with others."""
-
-    def __init__(self) -> None:
-        self._lines: list[dict[str, Any]] = []
-
-    def add(
-        self,
-        request_id: str,
-        method: str,
-        route: str,
-        status: int,
-        seconds: float,
-        caller: str | None,
-        stream: str | None,
-    ) -> None:
-        """Add an answer."""
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        values: dict[str, Any] = {
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": "info",
-            "logger": "driftquilt.access", "message": f"{method} {route} {status}",
-            "request_id": request_id, "seconds": round(seconds, 6), "caller": caller,
-        }  # fmt: skip
-        if stream is not None:
-            values["stream"] = stream
-        if not self._lines:
-            asyncio.get_running_loop().call_later(_PAUSE, self.flush)
-        self._lines.append(values)
-
-    def flush(self) -> None:
-        """Write the lines that wait."""
-        lines, self._lines = self._lines, []
-        for handler in _log.handlers:
-            if isinstance(handler, logging.StreamHandler) and lines:
-                as_text = isinstance(handler.formatter, TextLines)
-                texts = [_to_text(v) if as_text else orjson.dumps(v).decode() for v in lines]
-                handler.stream.write("\n".join(texts) + "\n")
-                handler.flush()
-
-
 def configure_logs(log_format: str, log_level: str) -> None:
     """Send the logs of the service and of its web server to standard error, in this form.
 
@@ -111,6 +69,16 @@ def configure_logs(log_format: str, log_level: str) -> None:
         logger.setLevel(log_level.upper())
         logger.propagate = False
     logging.getLogger("uvicorn.access").disabled = True
+
+
+def write_lines(lines: Sequence[dict[str, Any]]) -> None:
+    """Write lines that hold no secret, all at once."""
+    for handler in _log.handlers:
+        if isinstance(handler, logging.StreamHandler) and lines:
+            as_text = isinstance(handler.formatter, TextLines)
+            texts = [_to_text(v) if as_text else orjson.dumps(v).decode() for v in lines]
+            handler.stream.write("\n".join(texts) + "\n")
+            handler.flush()
 
 
 def _values(record: logging.LogRecord) -> dict[str, Any]:

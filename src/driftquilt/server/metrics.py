@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import (
@@ -18,17 +15,12 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from driftquilt.quilt.explanation import KEPT_FROM
-from driftquilt.server.schemas import Delays
+from driftquilt.server.worker import StreamWorker
 from driftquilt.stream.events import ModelTrained
 
-if TYPE_CHECKING:
-    from driftquilt.server.worker import StreamWorker
-
-__all__ = ["LabelDelays", "Metrics"]
+__all__ = ["Metrics"]
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
-_DELAY_BOUNDS = (1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)
-_LAST_DELAYS = 1_000
 #: Name, whether it only grows, help, and the field of the stream's status, or of its feed's.
 _OF_STREAMS: tuple[tuple[str, bool, str, str], ...] = (
     ("rows", True, "Rows learned.", "n_rows"),
@@ -45,41 +37,6 @@ _OF_FEEDS = (
     ("feed_refused", True, "Messages that could not be read or learned.", "n_refused"),
     ("feed_trouble", False, "Whether the broker's feed is interrupted.", "trouble"),
 )
-
-
-class LabelDelays:
-    """Seconds from a prediction to its label: the last of them for people, all for Prometheus.
-
-    >>> delays = LabelDelays()
-    >>> delays.add([0.5, 5.0, 30.0])
-    >>> delays.recent(), delays.buckets()[:2]
-    (Delays(n=3, median=5.0, p90=5.0), [('1', 1), ('10', 2)])
-    """
-
-    def __init__(self) -> None:
-        self._last: deque[float] = deque(maxlen=_LAST_DELAYS)
-        self._counts = [0] * (len(_DELAY_BOUNDS) + 1)
-        self.total = 0.0
-
-    def add(self, seconds: Sequence[float]) -> None:
-        """Count some; a clock that was set back makes none negative."""
-        for delay in seconds:
-            self._last.append(max(delay, 0.0))
-            self._counts[bisect_left(_DELAY_BOUNDS, delay)] += 1
-            self.total += max(delay, 0.0)
-
-    def recent(self) -> Delays | None:
-        """Return the last thousand in three numbers; None before the first."""
-        last = sorted([*self._last])
-        if not last:
-            return None
-        median, p90 = (last[int(share * (len(last) - 1))] for share in (0.5, 0.9))
-        return Delays(len(last), round(median, 3), round(p90, 3))
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """Return how many were at most so long, by bound."""
-        bounds = [*map(str, _DELAY_BOUNDS), "+Inf"]
-        return list(zip(bounds, accumulate(self._counts), strict=True))
 
 
 class Metrics:

@@ -18,24 +18,37 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from driftquilt.errors import StoreError
-from driftquilt.server.logs import AccessLog
 from driftquilt.server.logs import request_id as logged_id
+from driftquilt.server.logs import write_lines
 from driftquilt.server.metrics import Metrics
-from driftquilt.server.page import HEADERS
-from driftquilt.server.problems import MEDIA_TYPE, Problem, internal
+from driftquilt.server.problems import MEDIA_TYPE, Problem
 from driftquilt.server.schemas import NAME
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.tokens import SCOPES, Token, Tokens
 
-__all__ = ["Caller", "RateLimit", "RequestMiddleware"]
+__all__ = ["HEADERS", "Caller", "RateLimit", "RequestMiddleware"]
 
 _log = logging.getLogger("driftquilt.access")
 
+#: Nothing runs on the page, and nothing is fetched, but what this service itself serves.
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-cache",  # the browser asks each time, and the ETag answers
+}
 #: Paths that need no token: they reveal nothing about any stream.
 _OPEN = frozenset({"/", "/healthz", "/readyz", "/openapi.json"})
 # Ids and names of streams are logged, and tokens are not.
@@ -53,6 +66,7 @@ _FORWARDED = {
 _DRAIN_BYTES = 1 << 26  # of a refused body, so that the answer can be read
 _DRAIN_SECONDS = 1.0
 _HUNG_UP = 499  # in the log alone
+_LOG_PAUSE = 0.1  # seconds; a write for each line would cost more than a prediction
 _BURST = 2.0  # seconds' worth of requests
 _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="driftquilt"'}
@@ -112,7 +126,8 @@ class RequestMiddleware:
     def __init__(self, settings: ServeSettings, tokens: Tokens, metrics: Metrics) -> None:
         self._settings, self._tokens, self._metrics = settings, tokens, metrics
         self._is_loopback = settings.is_loopback
-        self._rate_limit, self._access_log = RateLimit(settings.rate), AccessLog()
+        self._rate_limit = RateLimit(settings.rate)
+        self._lines: list[dict[str, Any]] = []  # of the log, to be written
         self._callers: dict[Token, Caller] = {}
         self.stopping = False
 
@@ -147,7 +162,9 @@ class RequestMiddleware:
             exchange.status = _HUNG_UP
         except Exception:
             _log.exception("a request failed", extra={"path": scope["path"]})
-            await exchange.refuse(internal())
+            await exchange.refuse(
+                Problem("internal", "the log of the service has the reason under the request_id")
+            )
         self._record(scope, exchange)
 
     def goes_on(self, caller: Caller) -> bool:
@@ -158,7 +175,8 @@ class RequestMiddleware:
 
     def flush_log(self) -> None:
         """Write the lines that wait."""
-        self._access_log.flush()
+        lines, self._lines = self._lines, []
+        write_lines(lines)
 
     def _is_free(self) -> bool:
         """Return whether no token is needed."""
@@ -199,12 +217,21 @@ class RequestMiddleware:
         route = getattr(scope.get("route"), "path", None) or "other"
         seconds = time.perf_counter() - exchange.start
         self._metrics.count_request(scope["method"], route, exchange.status, seconds)
+        if not _log.isEnabledFor(logging.INFO):
+            return
         caller: Caller | None = scope.get("state", {}).get("caller")
+        line: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": "info",
+            "logger": _log.name, "message": f"{scope['method']} {route} {exchange.status}",
+            "request_id": exchange.request_id, "seconds": round(seconds, 6),
+            "caller": caller.name if caller else None,
+        }  # fmt: skip
         stream = _STREAM.match(scope["path"])
-        self._access_log.add(
-            exchange.request_id, scope["method"], route, exchange.status, seconds,
-            caller.name if caller else None, stream[1] if stream else None,
-        )  # fmt: skip
+        if stream is not None:
+            line["stream"] = stream[1]
+        if not self._lines:
+            asyncio.get_running_loop().call_later(_LOG_PAUSE, self.flush_log)
+        self._lines.append(line)
 
 
 class _Exchange:

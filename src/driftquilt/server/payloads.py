@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftquilt.data.frame import Label
@@ -22,6 +24,7 @@ from driftquilt.report.quilt import stream_quilt
 from driftquilt.report.quilt_layout import Room
 from driftquilt.server import schemas
 from driftquilt.server.problems import Problem
+from driftquilt.server.schemas import ARROW, JSON
 from driftquilt.server.worker import StreamWorker
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted, ModelTrained
 from driftquilt.stream.persistence import first_row, versions
@@ -39,10 +42,13 @@ __all__ = [
     "segments",
     "selection",
     "selections",
+    "to_arrow",
     "version_before",
+    "wants_arrow",
 ]
 
 _DIGITS = 6
+_QUALITY = re.compile(r"\bq=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*(?:;|$)")
 _QUIET = 15.0  # seconds until a comment is sent, so that no proxy hangs up
 _LOOK = 1.0  # seconds between two of status, and two checks whether to go on
 
@@ -60,6 +66,42 @@ def predictions(
     if len(classes):
         labels = [classes[code] for code in probabilities.argmax(axis=1).tolist()]
     return schemas.Predictions(ids, labels, list(classes), probabilities, model)
+
+
+def wants_arrow(accept: str) -> bool:
+    """Return whether an Accept header prefers Arrow to JSON.
+
+    >>> wants_arrow("application/vnd.apache.arrow.stream, */*;q=0.1"), wants_arrow("*/*")
+    (True, False)
+    """
+    if not accept:
+        return False
+    wanted = dict(map(_preference, accept.lower().split(",")))
+    other = wanted.get("application/*", wanted.get("*/*", 0.0))
+    as_json, as_arrow = wanted.get(JSON, other), wanted.get(ARROW, other)
+    if not as_json and not as_arrow:
+        raise Problem("answer-unavailable", f"answers are {JSON} or {ARROW}")
+    return as_arrow > as_json or (as_arrow == as_json and ARROW in wanted and JSON not in wanted)
+
+
+def _preference(part: str) -> tuple[str, float]:
+    """Return a type of an Accept header and its quality."""
+    kind, _, parameters = part.partition(";")
+    quality = _QUALITY.search(parameters)
+    return kind.strip(), float(quality[1]) if quality else 1.0
+
+
+def to_arrow(answer: schemas.Predictions) -> bytes:
+    """Return predictions as an Arrow stream: ids, labels, and a column for each class."""
+    columns: dict[str, Any] = {} if answer.ids is None else {"id": answer.ids}
+    columns["label"] = answer.labels
+    for code, label in enumerate(answer.classes):
+        columns[f"p_{label}"] = answer.probabilities[:, code]
+    table = pa.table(columns).replace_schema_metadata({"model": str(answer.model or "")})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
 
 
 def event(happened: Event) -> schemas.Event:

@@ -18,7 +18,7 @@ import msgspec
 
 from driftquilt.errors import DriftquiltError
 
-__all__ = ["KINDS", "MEDIA_TYPE", "Problem", "internal"]
+__all__ = ["KINDS", "MEDIA_TYPE", "Problem"]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -84,8 +84,3 @@ class Problem(DriftquiltError):  # noqa: N818 - RFC 9457 calls it so
     def to_bytes(self, request_id: str) -> bytes:
         """Return the document as it is sent."""
         return msgspec.json.encode(self.to_json(request_id))
-
-
-def internal() -> Problem:
-    """Return the problem of an error of our own."""
-    return Problem("internal", "the log of the service has the reason under the request_id")

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from driftquilt.server.page import HEADERS
+from driftquilt.server.middleware import HEADERS
 from driftquilt.server.problems import MEDIA_TYPE, Problem
 
 __all__ = ["HttpProtocol"]

@@ -28,12 +28,11 @@ from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.server.bodies import read_each_label
-from driftquilt.server.idempotency import IdempotencyKeys
-from driftquilt.server.limits import STREAM_COLUMNS
+from driftquilt.server.ingestion import IdempotencyKeys
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import NAME, NewStream
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.view import About
+from driftquilt.server.view import STREAM_COLUMNS, About
 from driftquilt.server.worker import StreamWorker, open_store
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import importlib
 import math
 import signal
@@ -22,10 +23,9 @@ from types import FrameType
 from typing import cast
 
 import uvicorn
-from filelock import FileLock, Timeout
 
 from driftquilt.errors import InputError, StoreError
-from driftquilt.files import describe_os_error
+from driftquilt.files import describe_os_error, lock_file
 from driftquilt.server.app import Service, make_app
 from driftquilt.server.logs import configure_logs
 from driftquilt.server.protocol import HttpProtocol
@@ -36,6 +36,7 @@ __all__ = ["address", "listen", "lock_store", "needs_token", "serve"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SWITCH = 0.0005  # seconds that a thread may keep the others waiting
+_GC_OBJECTS = 10_000  # as few as by default would be collected with each batch of requests
 _BACKLOG = 1024
 _OF_PORT = (errno.EADDRINUSE, errno.EACCES)
 _NO_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)  # such as IPv6 where it is turned off
@@ -79,6 +80,7 @@ def serve(settings: ServeSettings, announce: Callable[[int], None]) -> int:
     needs_token(settings)
     configure_logs(settings.log_format, settings.log_level)
     sys.setswitchinterval(_SWITCH)
+    gc.set_threshold(_GC_OBJECTS)
     service = make_app(settings)
     config = uvicorn.Config(
         service,
@@ -122,20 +124,18 @@ def lock_store(store: Path) -> Iterator[None]:
     driftquilt.errors.StoreError: ... is served by another process; stop that one, or give another \
 --store
     """
-    lock = FileLock(store / "serve.lock", blocking=False)
-    try:
-        store.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout as error:
-        raise StoreError(
-            f"{store} is served by another process; stop that one, or give another --store"
-        ) from error
-    except OSError as error:
-        raise StoreError(f"cannot open {store}: {describe_os_error(error)}") from error
-    try:
+    with contextlib.ExitStack() as opened:
+        try:
+            store.mkdir(parents=True, exist_ok=True)
+            file = opened.enter_context((store / "serve.lock").open("a"))
+            lock_file(file.fileno())
+        except BlockingIOError as error:
+            raise StoreError(
+                f"{store} is served by another process; stop that one, or give another --store"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"cannot open {store}: {describe_os_error(error)}") from error
         yield
-    finally:
-        lock.release()
 
 
 def address(host: str, port: int) -> str:

@@ -12,12 +12,14 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from driftquilt.data.columns import FLOAT32_MAX
-from driftquilt.server.limits import MAX_ID_LETTERS, MAX_LETTERS
 from driftquilt.stream.settings import Guard
 
 __all__ = [
     "ARROW",
     "JSON",
+    "KEY_LETTERS",
+    "MAX_ID_LETTERS",
+    "MAX_LETTERS",
     "NAME",
     "NAME_WORDS",
     "Accuracy",
@@ -55,6 +57,10 @@ ARROW = "application/vnd.apache.arrow.stream"
 #: A stream's name is a folder's name and a part of URLs.
 NAME = r"[a-z0-9][a-z0-9_-]{0,62}"
 NAME_WORDS = "a stream's name has 1 to 63 of a-z, 0-9, - and _, and begins with a letter or a digit"
+#: Letters of a label or the name of a column, and of an id.
+MAX_LETTERS, MAX_ID_LETTERS = 1_000, 32
+#: Of an Idempotency-Key.
+KEY_LETTERS = r"[A-Za-z0-9_.:-]{1,128}"
 _MAX_DETECTOR_SETTINGS = 20
 
 Number = Annotated[float, Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]

@@ -29,9 +29,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from driftquilt.errors import InputError, StoreError
+from driftquilt.files import lock_file
 from driftquilt.store.files import Disk, NewFile, translated, write_file
 
 __all__ = ["SCOPES", "Token", "Tokens"]
@@ -125,7 +124,8 @@ class Tokens:
             lock_path = self._path.with_suffix(".lock")
             if not lock_path.exists():
                 _make_private(lock_path)
-            with FileLock(lock_path, mode=0o600):
+            with lock_path.open("a") as file:
+                lock_file(file.fileno(), wait=True)
                 self._refresh()
                 yield
 

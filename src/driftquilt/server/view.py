@@ -1,22 +1,50 @@
-"""What the service shows of a stream, made after every turn, so that readers need no lock."""
+"""What the service shows of a stream: a `View` at one moment, and counts over its life.
+
+A view is made after every turn and never changes, so that readers need no lock.
+"""
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from driftquilt.data.calendar import source
 from driftquilt.data.frame import Frame
 from driftquilt.errors import InputError
-from driftquilt.server.limits import expect_stream_size
 from driftquilt.server.problems import Problem
+from driftquilt.server.schemas import Delays
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL, expect_no_date_among
 from driftquilt.stream.events import Event
 from driftquilt.stream.snapshot import Snapshot
 from driftquilt.stream.status import StreamStatus
 
-__all__ = ["About", "View", "look"]
+__all__ = [
+    "BUCKET",
+    "MAX_BUCKETS",
+    "STREAM_COLUMNS",
+    "About",
+    "AccuracyHistory",
+    "LabelDelays",
+    "View",
+    "expect_stream_size",
+    "look",
+]
+
+#: What a stream may come to have in its life: nets grow with both.
+STREAM_COLUMNS, _STREAM_CLASSES = 4_000, 1_000
+#: Rows of a bucket of the accuracy's history at first, and how many buckets it may have.
+BUCKET, MAX_BUCKETS = 100, 400
+_RECENT = 1_000  # rows, and delays of labels
+_DELAY_BOUNDS = (1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)  # seconds
+_MOMENTS = ("date", "time")
+_PLURALS = {"number": "numbers", "text": "text", "date": "dates", "time": "times of day"}
+_LETTERS = 40  # of a name in a sentence
 
 
 @dataclass(frozen=True)
@@ -100,6 +128,126 @@ def look(stream: QuiltStream, previous: View | None, recent_accuracy: float | No
     return View(stream.snapshot(), numbers, texts, status, recent_accuracy, events)
 
 
+def expect_stream_size(n_columns: int = 0, n_classes: int = 0) -> None:
+    """Refuse what would make a stream wider than it may be."""
+    if n_columns > STREAM_COLUMNS:
+        raise Problem("rows-invalid", f"a stream has at most {STREAM_COLUMNS} columns")
+    if n_classes > _STREAM_CLASSES:
+        raise Problem("rows-invalid", f"a stream has at most {_STREAM_CLASSES} classes")
+
+
+class AccuracyHistory:
+    """Accuracy over the life of a stream, in so few numbers that a page can draw them.
+
+    Rows are counted in buckets; when there are too many buckets, neighbours are merged. So the
+    history always covers everything, and never has more than `MAX_BUCKETS` numbers. The last
+    thousand rows are counted apart.
+
+    >>> history = AccuracyHistory()
+    >>> for number in range(1, 251):
+    ...     _ = history.add(number, n_right=number // 2)
+    >>> history.buckets(), round(history.recent, 3)
+    ((100, 0, [0.5, 0.5]), 0.5)
+    """
+
+    def __init__(self, data: dict[str, Any] | None = None) -> None:
+        self._size: int = data["size"] if data else BUCKET
+        self._right: list[int] = list(data["right"]) if data else []
+        self._before: tuple[int, int] = tuple(data["before"]) if data else (0, 0)
+        # Rows and right answers in all, at the ends of the last small buckets.
+        self._ends: deque[tuple[int, int]] = deque(maxlen=_RECENT // BUCKET + 1)
+        self._ends.extend(tuple(end) for end in data["ends"]) if data else None
+        self._now = self._before
+        self._lock = threading.Lock()  # a page looks on while rows are counted
+
+    def n_to_end(self, n_rows: int) -> int:
+        """Return how many more rows end a bucket."""
+        return BUCKET - n_rows % BUCKET
+
+    def add(self, n_rows: int, n_right: int) -> bool:
+        """Set the totals of rows and right answers; return whether a bucket ended."""
+        with self._lock:
+            return self._add(n_rows, n_right)
+
+    def _add(self, n_rows: int, n_right: int) -> bool:
+        self._now = (n_rows, n_right)
+        if n_rows % BUCKET or (self._ends and n_rows == self._ends[-1][0]):
+            return False
+        self._ends.append(self._now)
+        while (n_new := n_rows - self._before[0]) >= self._size:
+            # More rows than a bucket has if a crash forgot its end: each gets an equal share.
+            share = (n_right - self._before[1]) * self._size // n_new
+            self._right.append(share)
+            self._before = (self._before[0] + self._size, self._before[1] + share)
+            if len(self._right) > MAX_BUCKETS:
+                self._merge()
+        return True
+
+    @property
+    def recent(self) -> float | None:
+        """Accuracy of about the last thousand rows."""
+        first = self._ends[0] if len(self._ends) == self._ends.maxlen else (0, 0)
+        n_rows = self._now[0] - first[0]
+        return (self._now[1] - first[1]) / n_rows if n_rows else None
+
+    def buckets(self) -> tuple[int, int, list[float]]:
+        """Return rows per bucket, the first row, and the accuracy of each bucket."""
+        with self._lock:
+            size, end, right = self._size, self._before[0], [*self._right]
+        return size, end - size * len(right), [round(count / size, 4) for count in right]
+
+    def state(self) -> dict[str, Any]:
+        """Return what `AccuracyHistory` restores."""
+        return {
+            "size": self._size, "right": [*self._right], "before": self._before,
+            "ends": list(self._ends),
+        }  # fmt: skip
+
+    def _merge(self) -> None:
+        odd = len(self._right) % 2
+        pairs = zip(self._right[0:-1:2], self._right[1::2], strict=False)
+        last = self._right[-1] if odd else 0
+        self._right = [first + second for first, second in pairs]
+        if odd:  # its half begins the next bucket
+            self._before = (self._before[0] - self._size, self._before[1] - last)
+        self._size *= 2
+
+
+class LabelDelays:
+    """Seconds from a prediction to its label: the last of them for people, all for Prometheus.
+
+    >>> delays = LabelDelays()
+    >>> delays.add([0.5, 5.0, 30.0])
+    >>> delays.recent(), delays.buckets()[:2]
+    (Delays(n=3, median=5.0, p90=5.0), [('1', 1), ('10', 2)])
+    """
+
+    def __init__(self) -> None:
+        self._last: deque[float] = deque(maxlen=_RECENT)
+        self._counts = [0] * (len(_DELAY_BOUNDS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: Sequence[float]) -> None:
+        """Count some; a clock that was set back makes none negative."""
+        for delay in seconds:
+            self._last.append(max(delay, 0.0))
+            self._counts[bisect_left(_DELAY_BOUNDS, delay)] += 1
+            self.total += max(delay, 0.0)
+
+    def recent(self) -> Delays | None:
+        """Return the last thousand in three numbers; None before the first."""
+        last = sorted([*self._last])
+        if not last:
+            return None
+        median, p90 = (last[int(share * (len(last) - 1))] for share in (0.5, 0.9))
+        return Delays(len(last), round(median, 3), round(p90, 3))
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Return how many were at most so long, by bound."""
+        bounds = [*map(str, _DELAY_BOUNDS), "+Inf"]
+        return list(zip(bounds, accumulate(self._counts), strict=True))
+
+
 def _short(name: str) -> str:
     return repr(name if len(name) <= _LETTERS else f"{name[:_LETTERS]}...")
 
@@ -108,14 +256,10 @@ def _expect_declared(frame: Frame, declared: dict[str, str]) -> None:
     for name in (*frame.names, *frame.texts):
         kind, known = "text" if name in frame.texts else "number", declared.get(source(name))
         if known is None or (source(name) != name and known not in _MOMENTS):
-            raise Problem("rows-invalid", _UNDECLARED)
+            raise Problem(
+                "rows-invalid", "there is a column that the stream's schema does not have"
+            )
         if source(name) == name and known != kind:
             raise Problem(
                 "rows-invalid", f"the column {_short(name)} is declared as {_PLURALS[known]}"
             )
-
-
-_MOMENTS = ("date", "time")
-_PLURALS = {"number": "numbers", "text": "text", "date": "dates", "time": "times of day"}
-_LETTERS = 40  # of a name in a sentence
-_UNDECLARED = "there is a column that the stream's schema does not have"

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +30,6 @@ from driftquilt.errors import DriftquiltError, InputError, StoreError
 from driftquilt.quilt.explanation import Selection
 from driftquilt.server.bodies import IdLabels, LabelledRows
 from driftquilt.server.ingestion import Ingestion
-from driftquilt.server.learning_queue import LearningQueue, Task
 from driftquilt.server.logs import request_id
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import Feed, Learned, Stream
@@ -42,7 +42,7 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.training import Outcome, Trainer, Training
 
-__all__ = ["StreamWorker", "open_store"]
+__all__ = ["LearningQueue", "StreamWorker", "Task", "open_store"]
 
 T = TypeVar("T")
 #: Someone who waits, and what they get: an error, or else a value.
@@ -58,6 +58,80 @@ _ADAPTING = "adapting"  # whether a training that was asked for has not ended ye
 def open_store(folder: Path) -> DiskStore:
     """A store that commits when it is told to: at the end of each turn."""
     return DiskStore(folder / "store", commit_rows=1_000_000, commit_delay=60.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Something to run, the rows and bytes it brings, and who waits for its answer."""
+
+    run: Callable[[], Any]
+    n_rows: int
+    n_bytes: int
+    done: asyncio.Future[Any]
+    request_id: str | None
+
+
+class LearningQueue:
+    """What a stream was asked to do and has not done yet, in order and within limits.
+
+    Requests come from the event loop; one thread at a time takes all that wait, runs them, and
+    comes back for more. Whoever adds the first starts that thread. `busy` while it runs, `closed`
+    when no more tasks are taken.
+    """
+
+    def __init__(self, max_rows: int, max_bytes: int) -> None:
+        self._max_rows, self._max_bytes = max_rows, max_bytes
+        self._lock = threading.Lock()
+        self._tasks: list[Task] = []
+        self.n_rows = self.n_bytes = 0  # of what waits or is being done
+        self.busy = self.closed = False
+
+    def add(self, task: Task) -> bool:
+        """Take a task; return whether a thread has to be started."""
+        with self._lock:
+            if self.closed:
+                raise Problem("stopping", "the stream is being closed")
+            if task.n_rows:  # the service's own tasks always fit
+                self._expect_room(task)
+            self._tasks.append(task)
+            self.n_rows += task.n_rows
+            self.n_bytes += task.n_bytes
+            begins, self.busy = not self.busy, True
+            return begins
+
+    def take(self) -> list[Task]:
+        """Return all that wait; if there are none, the thread has to end."""
+        with self._lock:
+            tasks, self._tasks = self._tasks, []
+            self.busy = bool(tasks)
+            return tasks
+
+    def release(self, tasks: Sequence[Task]) -> None:
+        """Note that tasks are done."""
+        with self._lock:
+            self.n_rows -= sum(task.n_rows for task in tasks)
+            self.n_bytes -= sum(task.n_bytes for task in tasks)
+
+    def close(self, *, discard: bool) -> list[Task]:
+        """Take no more; with `discard`, return those that waited, which nobody runs any more."""
+        with self._lock:
+            self.closed = True
+            tasks = self._tasks if discard else []
+            self._tasks = [] if discard else self._tasks
+            return tasks
+
+    def _expect_room(self, task: Task) -> None:
+        fits = (
+            self.n_rows + task.n_rows <= self._max_rows
+            and self.n_bytes + task.n_bytes <= self._max_bytes
+        )
+        if self.n_rows and not fits:
+            raise Problem(
+                "backlog-full",
+                f"{self.n_rows} rows of {self.n_bytes} bytes wait to be learned; at most "
+                f"{self._max_rows} rows and {self._max_bytes} bytes may",
+                {"Retry-After": "1"},
+            )
 
 
 class StreamWorker:
@@ -226,7 +300,9 @@ class StreamWorker:
             return problem, None
         except InputError as error:
             _log.info("rows were refused: %s", type(error).__name__, extra=self._extra)
-            return Problem("rows-invalid", _UNFIT), None
+            return Problem(
+                "rows-invalid", "the rows or labels do not fit those learned so far"
+            ), None
         except BaseException as error:
             self._fail(error)
             return failed(), None
@@ -395,6 +471,3 @@ def settle(outcomes: Sequence[Outcomes]) -> None:
             done.set_result(value)
         else:
             done.set_exception(error)
-
-
-_UNFIT = "the rows or labels do not fit those learned so far"

@@ -255,16 +255,18 @@ class PendingRows:
         self._unsaved: set[int] = set()  # rows that have their label, but not in the store yet
         self._queue: list[PendingRequest] = []
         self._released: list[int] = []  # forgotten, but still in the store
-        self._requests: OrderedDict[int, _Waiting] = OrderedDict()
+        # By number, rows that still wait and bytes. There may be many: in plain tuples of numbers
+        # the garbage collector, which stops every thread, has nothing to look through.
+        self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()
         last = self._labelled.last
         for head in store.pending():
             if head.key is None:
                 rows = range(head.number, head.number + head.n_rows)
                 n_rows = sum(row not in self._labelled for row in rows)
-                self._requests[head.number] = _Waiting(n_rows, head.n_bytes)
+                self._requests[head.number] = (n_rows, head.n_bytes)
                 last = max(last, rows[-1])
-        self._n_rows = sum(waiting.n_rows for waiting in self._requests.values())
-        self._n_bytes = sum(waiting.n_bytes for waiting in self._requests.values())
+        self._n_rows = sum(n_rows for n_rows, _ in self._requests.values())
+        self._n_bytes = sum(n_bytes for _, n_bytes in self._requests.values())
         self._next = first if last < 0 else last + 1
         self._born = min(first, self._oldest) if born is None else born
         self.n_forgotten = 0
@@ -279,7 +281,7 @@ class PendingRows:
         with self._lock:
             number, self._next = self._next, self._next + n_rows
             self._queue.append(PendingRequest(number, n_rows, came, kind, None, content))
-            self._requests[number] = _Waiting(n_rows, len(content))
+            self._requests[number] = (n_rows, len(content))
             self._n_rows += n_rows
             self._n_bytes += len(content)
         return [f"{row:x}" for row in range(number, number + n_rows)]
@@ -317,12 +319,12 @@ class PendingRows:
         """Note that a row of a request has its label; the change is to be stored with the row."""
         with self._lock:
             self._unsaved.add(number)
-            waiting = self._requests.get(request.number)
-            if waiting is None:  # forgotten since it was found
+            if request.number not in self._requests:  # forgotten since it was found
                 return PendingChange(labelled=[number])
-            waiting.n_rows -= 1
+            n_rows, n_bytes = self._requests[request.number]
+            self._requests[request.number] = (n_rows - 1, n_bytes)
             self._n_rows -= 1
-            if waiting.n_rows:
+            if n_rows > 1:
                 return PendingChange(labelled=[number])
             self._release(request.number)
             return PendingChange(labelled=[number], released=[request.number])
@@ -333,10 +335,10 @@ class PendingRows:
 
     def _release(self, number: int) -> int:
         """Let a request go; return how many of its rows waited."""
-        waiting = self._requests.pop(number, _Waiting(0, 0))
-        self._n_rows -= waiting.n_rows
-        self._n_bytes -= waiting.n_bytes
-        return waiting.n_rows
+        n_rows, n_bytes = self._requests.pop(number, (0, 0))
+        self._n_rows -= n_rows
+        self._n_bytes -= n_bytes
+        return n_rows
 
     def _forget_oldest(self) -> list[int]:
         """Let requests go until the rest is within the limits; none that is still queued."""
@@ -352,14 +354,6 @@ class PendingRows:
                 self.n_forgotten += self._release(oldest)
                 released.append(oldest)
         return released
-
-
-@dataclass
-class _Waiting:
-    """Rows of a request that still wait, and its size."""
-
-    n_rows: int
-    n_bytes: int
 
 
 def read_id(row_id: str) -> int | None:
