@@ -1,16 +1,24 @@
-"""What a run leaves behind: the files for what was run, and a page that stands alone."""
+"""What `reproduce` writes: tables, figures whose points are all in place, and the case study."""
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
+from itertools import accumulate
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
-from driftquilt.paper.outputs import accuracy_curves, lines_svg, write_report
+from driftquilt.core.selection import Scores
+from driftquilt.paper.outputs import Series, accuracy_curves, case_study, lines_svg, write_report
 from driftquilt.paper.plan import EXPERIMENTS
 from driftquilt.paper.run import Result
 from tests.processes import PATIENCE
@@ -192,3 +200,170 @@ def test_a_browser_opens_the_page_without_a_complaint(out: Path, tmp_path: Path)
     seen = visit(out / "report.html")
     assert "CONSOLE" not in seen.stderr
     assert seen.stdout.count("<table>") == (out / "report.html").read_text().count("<table>")
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+WIDTH, HEIGHT = 400, 262  # of the box of the lines
+
+numbers = st.floats(-1e12, 1e12)
+points = st.lists(
+    st.tuples(st.floats(0, 1e6), numbers), max_size=6, unique_by=lambda point: point[0]
+)
+offsets = st.builds(
+    lambda base, steps: [(float(k), base + step) for k, step in enumerate(steps)],
+    numbers,
+    st.lists(st.floats(0, 1e-9), min_size=1, max_size=5),
+)
+
+
+def draw(series: Series, *, log_y: bool = False, title: str = "t") -> ET.Element:
+    svg = lines_svg(series, title=title, x_label="x", y_label="y", log_y=log_y)
+    return ET.fromstring(svg)
+
+
+def places(picture: ET.Element) -> list[list[tuple[float, float]]]:
+    """The points of each line, as drawn; a point alone has a stroke of no length."""
+    lines = []
+    for path in sorted(picture.iter(f"{SVG}path"), key=lambda path: int(path.get("data-line", ""))):
+        line: list[complex] = []
+        for stroke in (path.get("d") or "").split("M")[1:]:
+            x = list(map(float, re.findall(r"-?[\d.]+(?:e[-+]?\d+)?", stroke)))
+            steps = [complex(*pair) for pair in zip(x[::2], x[1::2], strict=True)]
+            line += list(accumulate(steps))[: 1 if steps[1:] == [0] else None]
+        lines.append([(point.real, point.imag) for point in line])
+    return lines
+
+
+def expect_inside(picture: ET.Element) -> None:
+    for line in places(picture):
+        for x, y in line:
+            assert -0.5 <= x <= WIDTH + 0.5
+            assert -0.5 <= y <= HEIGHT + 0.5
+
+
+@given(st.dictionaries(st.text(max_size=30), points | offsets, max_size=4))
+def test_every_point_is_inside_the_frame_whatever_the_range(
+    series: dict[str, list[tuple[float, float]]],
+) -> None:
+    picture = draw(series)
+    expect_inside(picture)
+    assert list(map(bool, places(picture))) == list(map(bool, series.values()))
+
+
+@given(st.lists(st.floats(1e-9, 1e9), min_size=1, max_size=6))
+def test_every_point_of_a_log_axis_is_inside_the_frame(values: list[float]) -> None:
+    expect_inside(draw({"a": list(enumerate(values))}, log_y=True))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1.0, 0.3, -1e-320, 5e-324, 1e16, -7e11])
+def test_a_constant_has_a_frame(value: float) -> None:
+    expect_inside(draw({"a": [(0, value), (1, value)]}))
+
+
+def test_higher_is_higher_and_later_is_further_right() -> None:
+    ((first, second),) = places(draw({"a": [(1, 2.0), (2, 3.0)]}))
+    assert second[0] > first[0]
+    assert second[1] < first[1]
+
+
+def test_a_log_axis_gives_every_decade_the_same_room() -> None:
+    ((a, b, c),) = places(draw({"a": [(0, 0.1), (1, 1.0), (2, 10.0)]}, log_y=True))
+    assert a[1] - b[1] == pytest.approx(b[1] - c[1], abs=0.11)
+    assert a[1] > c[1]
+
+
+def test_what_has_no_place_is_left_out() -> None:
+    values = [1.0, math.nan, math.inf, 2.0]
+    assert [len(line) for line in places(draw({"a": list(enumerate(values))}))] == [2]
+    below = [(0, 1.0), (1, 0.0), (2, -1.0), (3, 10.0)]
+    assert [len(line) for line in places(draw({"a": below}, log_y=True))] == [2]
+
+
+@pytest.mark.parametrize("series", [{}, {"a": []}, {"a": [], "b": [(1.0, 2.0)]}])
+@pytest.mark.parametrize("log_y", [True, False])
+def test_empty_series_are_still_a_picture(series: Series, log_y: bool) -> None:
+    picture = draw(series, log_y=log_y)
+    assert len(places(picture)) == len(series)
+
+
+def test_a_single_point_can_be_seen() -> None:
+    (path,) = draw({"a": [(1.0, 2.0)]}).iter(f"{SVG}path")
+    assert (path.get("d") or "").endswith("l0 0")  # a dot, as strokes have round ends
+
+
+def test_names_cannot_break_out_of_the_picture() -> None:
+    name = '<script>"&\x00'
+    picture = draw({name: [(0, 1)]}, title=name)
+    assert picture.get("aria-label") == '<script>"& '
+    assert {title.text for title in picture.iter(f"{SVG}title")} == {'<script>"& '}
+    assert not list(picture.iter(f"{SVG}script"))
+
+
+def test_the_legend_has_every_name_inside_the_picture() -> None:
+    series = {f"a method with a long name, number {k}": [(0.0, float(k))] for k in range(30)}
+    picture = draw(series)
+    texts = [text for text in picture.iter(f"{SVG}text") if "method" in (text.text or "")]
+    assert len(texts) == 30
+    assert max(float(text.get("y", "nan")) for text in texts) < float(picture.get("height", "nan"))
+    assert max(len(text.text or "") for text in texts) <= 20
+    assert [text[0].text for text in texts] == list(series)
+
+
+def test_ticks_are_round_numbers() -> None:
+    picture = draw({"a": [(1, 0.31), (20, 0.88)]})
+    ticks = [
+        float(text.text or "nan")
+        for text in picture.iter(f"{SVG}text")
+        if text.get("class") and (text.text or "").replace(".", "").isdigit()
+    ]
+    assert ticks == [0.4, 0.6, 0.8, *range(2, 21, 2)]
+
+
+N_EPOCHS = 60
+
+
+@pytest.fixture(scope="module", params=[0, 1, 2])
+def curves(request: pytest.FixtureRequest) -> dict[str, Scores]:
+    return case_study(request.param, n_epochs=N_EPOCHS)
+
+
+def trend(curve: NDArray[np.float64]) -> float:
+    """Rank correlation with time: 1 rises throughout, -1 falls throughout."""
+    return float(spearmanr(np.arange(len(curve)), curve).statistic)
+
+
+def test_both_past_segments_have_a_score_per_epoch(curves: dict[str, Scores]) -> None:
+    assert list(curves) == ["same concept", "other concept"]
+    for scores in curves.values():
+        assert scores.disparity.shape == scores.gain.shape == (N_EPOCHS,)
+
+
+def test_the_same_concept_has_a_disparity_near_zero_and_the_other_a_high_one_throughout(
+    curves: dict[str, Scores],
+) -> None:
+    same, other = curves["same concept"].disparity, curves["other concept"].disparity
+    assert same.max() < 0.1
+    assert other.min() > np.sqrt(2)  # the labels alone are so far apart; the embedding adds to it
+    assert other[-1] > 0.9 * other[0]
+
+
+def test_the_same_concept_has_a_positive_gain_that_falls_to_zero(curves: dict[str, Scores]) -> None:
+    gain = curves["same concept"].gain
+    assert (gain > 0).all()
+    assert trend(gain) < -0.99
+    assert gain[-1] < 0.01 * gain[0]
+
+
+def test_the_other_concept_has_a_negative_gain_that_rises_to_zero(
+    curves: dict[str, Scores],
+) -> None:
+    gain = curves["other concept"].gain
+    assert (gain < 0).all()
+    assert trend(gain) > 0.9
+    assert gain[-1] > 0.1 * gain[0]
+
+
+def test_a_seed_gives_the_same_curves_again() -> None:
+    first, again, other = (case_study(seed, n_epochs=5)["same concept"] for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.gain, again.gain)
+    assert not np.array_equal(first.gain, other.gain)
