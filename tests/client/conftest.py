@@ -1,4 +1,4 @@
-"""A server on a real socket that answers as it is told, to see what the clients make of it."""
+"""A server on a real socket that answers as a test scripts it, for the clients to cope with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 
-class Told(NamedTuple):
+class Reply(NamedTuple):
     """One answer; a status of 0 hangs up instead."""
 
     status: int = 200
@@ -32,17 +32,17 @@ class Script:
     """Answers in order, and what was asked."""
 
     def __init__(self) -> None:
-        self.answers: list[Told] = []
+        self.answers: list[Reply] = []
         self.asked: list[Asked] = []
         self.url = ""
 
-    def tell(self, *answers: Told) -> None:
+    def tell(self, *answers: Reply) -> None:
         self.answers += answers
 
 
-def told(document: Any, status: int = 200, **headers: str) -> Told:
+def reply(document: Any, status: int = 200, **headers: str) -> Reply:
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return Told(status, json.dumps(document).encode(), named)
+    return Reply(status, json.dumps(document).encode(), named)
 
 
 def _handler(script: Script) -> type[BaseHTTPRequestHandler]:

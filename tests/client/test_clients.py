@@ -17,14 +17,14 @@ import pytest
 from driftquilt import AsyncClient, Client, InputError, ServiceError
 from driftquilt.client.connection import Retries
 from driftquilt.client.operations import make_call
-from tests.client.conftest import Script, Told, told
+from tests.client.conftest import Reply, Script, reply
 from tests.processes import free_port
 
 PROBLEM = {
     "type": "urn:driftquilt:unknown-stream", "title": "Not found", "status": 404,
     "detail": "there is no stream 'a'", "request_id": "r-7",
 }  # fmt: skip
-LOST = Told(0)
+LOST = Reply(0)
 TOKEN = "dq_given"  # noqa: S105
 
 Ask = Callable[..., Any]
@@ -48,7 +48,7 @@ both = pytest.mark.parametrize("run", [_in_step, _async], ids=["Client", "AsyncC
 
 @both
 def test_an_answer_is_a_dict(run: Ask, script: Script) -> None:
-    script.tell(told({"labels": ["yes"]}))
+    script.tell(reply({"labels": ["yes"]}))
     answer = run(script, lambda client: client.stream("a b").predict([{"x": 1}], keep=False))
     assert answer == {"labels": ["yes"]}
     [asked] = script.asked
@@ -58,7 +58,7 @@ def test_an_answer_is_a_dict(run: Ask, script: Script) -> None:
 
 @both
 def test_a_lost_post_is_sent_again_under_the_same_key(run: Ask, script: Script) -> None:
-    script.tell(LOST, LOST, told({"learned": 1}))
+    script.tell(LOST, LOST, reply({"learned": 1}))
     assert run(script, lambda client: client.stream("a").learn([{"x": 1}], ["y"])) == {"learned": 1}
     keys = [asked.headers["idempotency-key"] for asked in script.asked]
     assert len(keys) == 3
@@ -67,7 +67,7 @@ def test_a_lost_post_is_sent_again_under_the_same_key(run: Ask, script: Script) 
 
 
 def test_two_posts_have_two_keys(script: Script) -> None:
-    script.tell(told({}), told({}))
+    script.tell(reply({}), reply({}))
     with Client(script.url) as client:
         client.stream("a").adapt()
         client.stream("a").adapt()
@@ -77,14 +77,14 @@ def test_two_posts_have_two_keys(script: Script) -> None:
 @both
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_busy_service_is_asked_again_when_it_said(run: Ask, script: Script, status: int) -> None:
-    script.tell(told({}, status, Retry_After="1"), told({"streams": []}))
+    script.tell(reply({}, status, Retry_After="1"), reply({"streams": []}))
     began = time.monotonic()
     assert run(script, lambda client: client.streams()) == {"streams": []}
     assert time.monotonic() - began >= 1
 
 
 def test_too_many_of_something_that_stays_is_not_asked_again(script: Script) -> None:
-    script.tell(told(PROBLEM | {"type": "urn:driftquilt:too-many-streams"}, 429))
+    script.tell(reply(PROBLEM | {"type": "urn:driftquilt:too-many-streams"}, 429))
     with pytest.raises(ServiceError, match="429 too-many-streams"):
         _in_step(script, lambda client: client.create_stream("one-more"))
     assert len(script.asked) == 1
@@ -92,7 +92,7 @@ def test_too_many_of_something_that_stays_is_not_asked_again(script: Script) -> 
 
 def test_a_date_is_understood_as_the_time_to_come_back(script: Script) -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
-    script.tell(told({}, 503, Retry_After=later), told({"streams": []}))
+    script.tell(reply({}, 503, Retry_After=later), reply({"streams": []}))
     began = time.monotonic()
     assert _in_step(script, lambda client: client.streams()) == {"streams": []}
     assert 0.9 <= time.monotonic() - began <= 3
@@ -100,7 +100,7 @@ def test_a_date_is_understood_as_the_time_to_come_back(script: Script) -> None:
 
 @both
 def test_retries_come_to_an_end(run: Ask, script: Script) -> None:
-    script.tell(*[told(PROBLEM | {"status": 503}, 503)] * 3)
+    script.tell(*[reply(PROBLEM | {"status": 503}, 503)] * 3)
     with pytest.raises(ServiceError) as caught:
         run(script, lambda client: client.streams(), retries=2)
     assert caught.value.status == 503
@@ -111,7 +111,7 @@ def test_retries_come_to_an_end(run: Ask, script: Script) -> None:
 def test_a_refusal_tells_the_status_the_kind_the_detail_and_the_request(
     run: Ask, script: Script
 ) -> None:
-    script.tell(told(PROBLEM, 404))
+    script.tell(reply(PROBLEM, 404))
     with pytest.raises(ServiceError) as caught:
         run(script, lambda client: client.stream("a").status())
     error = caught.value
@@ -123,7 +123,7 @@ def test_a_refusal_tells_the_status_the_kind_the_detail_and_the_request(
 
 @both
 def test_a_service_that_is_not_ready_is_not_asked_again(run: Ask, script: Script) -> None:
-    script.tell(told({"status": "starting"}, 503))
+    script.tell(reply({"status": "starting"}, 503))
     with pytest.raises(ServiceError) as caught:
         run(script, lambda client: client.ready())
     assert caught.value.status == 503
@@ -131,19 +131,19 @@ def test_a_service_that_is_not_ready_is_not_asked_again(run: Ask, script: Script
 
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b"[1]", b""])
 def test_whatever_stands_between_may_refuse_in_its_own_way(script: Script, body: bytes) -> None:
-    script.tell(Told(502, body, (("X-Request-Id", "r-8"),)))
+    script.tell(Reply(502, body, (("X-Request-Id", "r-8"),)))
     with pytest.raises(ServiceError, match="502 unknown, request r-8"):
         _in_step(script, lambda client: client.streams())
 
 
 def test_an_answer_of_something_else_is_told_as_such(script: Script) -> None:
-    script.tell(Told(200, b"<html>Welcome"))
+    script.tell(Reply(200, b"<html>Welcome"))
     with pytest.raises(ServiceError, match=r"not JSON: b'<html>Welcome'"):
         _in_step(script, lambda client: client.streams())
 
 
 def test_a_redirect_is_not_followed_with_the_token(script: Script) -> None:
-    script.tell(Told(307, b"", (("Location", script.url + "/elsewhere"),)))
+    script.tell(Reply(307, b"", (("Location", script.url + "/elsewhere"),)))
     with pytest.raises(ServiceError):
         _in_step(script, lambda client: client.streams(), token=TOKEN)
     assert len(script.asked) == 1
@@ -151,7 +151,7 @@ def test_a_redirect_is_not_followed_with_the_token(script: Script) -> None:
 
 @both
 def test_a_deletion_whose_answer_was_lost_is_done(run: Ask, script: Script) -> None:
-    script.tell(LOST, told(PROBLEM, 404))
+    script.tell(LOST, reply(PROBLEM, 404))
     assert run(script, lambda client: client.stream("a").delete()) == {}
 
 
@@ -200,7 +200,7 @@ def test_the_token_is_sent_and_never_shown(
     run: Ask, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRIFTQUILT_TOKEN", "dq_from_the_environment")
-    script.tell(told({}), told({}))
+    script.tell(reply({}), reply({}))
     run(script, lambda client: client.me())
     run(script, lambda client: client.me(), token=TOKEN)
     sent = [asked.headers["authorization"] for asked in script.asked]
@@ -262,8 +262,8 @@ async def _some(events: Any, n: int) -> list[Any]:
 
 
 def test_events_are_read_page_by_page(script: Script) -> None:
-    pages = [told({"events": [event(1), event(2)], "next": 2}),
-             told({"events": [event(3)], "next": None})]  # fmt: skip
+    pages = [reply({"events": [event(1), event(2)], "next": 2}),
+             reply({"events": [event(3)], "next": None})]  # fmt: skip
     script.tell(*pages, *pages)
     with Client(script.url) as client:
         assert [one["number"] for one in client.stream("a").events()] == [1, 2, 3]
@@ -274,7 +274,7 @@ def test_events_are_read_page_by_page(script: Script) -> None:
 
 
 def test_live_events_go_on_where_the_connection_was_lost(script: Script) -> None:
-    lives = [Told(200, frames(5, 6), LIVE), LOST, told({}, 503), Told(200, frames(7), LIVE)]
+    lives = [Reply(200, frames(5, 6), LIVE), LOST, reply({}, 503), Reply(200, frames(7), LIVE)]
     script.tell(*lives, *lives)
     with Client(script.url) as client:
         events = client.stream("a").events(after=4, live=True)
@@ -287,7 +287,7 @@ def test_live_events_go_on_where_the_connection_was_lost(script: Script) -> None
 
 
 def test_live_events_end_when_the_service_refuses(script: Script) -> None:
-    script.tell(told(PROBLEM, 404), told(PROBLEM, 404))
+    script.tell(reply(PROBLEM, 404), reply(PROBLEM, 404))
     with Client(script.url) as client, pytest.raises(ServiceError, match="no stream 'a'"):
         next(client.stream("a").events(live=True))
     with pytest.raises(ServiceError, match="no stream 'a'"):
@@ -310,7 +310,7 @@ def test_a_token_that_is_none_is_refused_and_not_shown(token: str) -> None:
 
 @both
 def test_a_token_read_from_a_file_has_a_line_break_behind_it(run: Ask, script: Script) -> None:
-    script.tell(told({"status": "ok"}))
+    script.tell(reply({"status": "ok"}))
     run(script, lambda client: client.health(), token=f"{TOKEN}\n")
     [asked] = script.asked
     assert asked.headers["authorization"] == f"Bearer {TOKEN}"

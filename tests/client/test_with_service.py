@@ -52,12 +52,12 @@ def test_every_operation_of_the_service_has_a_method_and_every_method_an_operati
     from driftquilt.server.settings import load_settings  # noqa: PLC0415
 
     document: Any = make_app(load_settings(store=tmp_path / "state")).openapi()
-    told = {
+    documented = {
         (method.upper(), re.sub(r"\{(\w+)(:\w+)?\}", r"{\1}", path))
         for path, methods in document["paths"].items()
         for method in methods
     }
-    assert told == set(OPERATIONS.values())
+    assert documented == set(OPERATIONS.values())
     methods = {*vars(Service), *vars(Stream), "live_events"}
     assert [name for name in OPERATIONS if name not in methods] == []
 
@@ -69,10 +69,10 @@ def test_a_streams_life_from_its_making_to_its_end(client: Client) -> None:
     known, labels = rows(300)
     assert life.learn(known, labels)["learned"] == 300
     wait_for(lambda: life.status()["model"] is not None)
-    told = life.predict(known[:3])
-    assert [len(told[key]) for key in ("ids", "labels", "probabilities")] == [3, 3, 3]
-    assert life.label(told["ids"], labels[:3])["learned"] == 3
-    assert life.label(told["ids"], labels[:3])["repeated"] == 3
+    reply = life.predict(known[:3])
+    assert [len(reply[key]) for key in ("ids", "labels", "probabilities")] == [3, 3, 3]
+    assert life.label(reply["ids"], labels[:3])["learned"] == 3
+    assert life.label(reply["ids"], labels[:3])["repeated"] == 3
     [version, *_] = life.status()["models"]
     number = life.selections()["selections"][0]["number"]
     assert life.selection(number)["explanation"]
@@ -100,9 +100,9 @@ def test_tables_are_rows_like_any_other(client: Client, make: Any) -> None:
     known, labels = rows(50)
     assert stream.learn(make(known), labels)["learned"] == 50
     for keep in (True, False):
-        told = stream.predict(make(known), keep=keep)
-        assert told["labels"] == stream.predict(known, keep=False)["labels"]
-        assert (told["ids"] is not None) is keep
+        reply = stream.predict(make(known), keep=keep)
+        assert reply["labels"] == stream.predict(known, keep=False)["labels"]
+        assert (reply["ids"] is not None) is keep
 
 
 def test_dates_are_learned_as_dates_and_models_of_them_read_a_csv(
@@ -117,8 +117,8 @@ def test_dates_are_learned_as_dates_and_models_of_them_read_a_csv(
     for first in range(0, 120, 20):
         stream.learn(made[first : first + 20], at_work[first : first + 20])
     assert stream.status()["columns"] == {"at": "date", "noise": "number"}
-    told = stream.predict(pd.DataFrame(made[:2]))
-    assert stream.label(told["ids"], at_work[:2])["learned"] == 2
+    reply = stream.predict(pd.DataFrame(made[:2]))
+    assert stream.label(reply["ids"], at_work[:2])["learned"] == 2
     assert stream.predict(made[:1], keep=False)["ids"] is None
     with pytest.raises(ServiceError, match="or none where it has held these"):
         stream.learn([{"at": "yesterday", "noise": 1.0}], ["no"])
@@ -134,8 +134,8 @@ def test_json_has_dates_where_a_schema_declares_them(client: Client, url: str) -
     client.create_stream("declared", schema=schema)
     rows = {"at": "2024-05-01T12:00:00+02:00", "clock": "09:30", "x": 1}
     url = f"{url}/v1/streams/declared"
-    told = httpx.post(f"{url}/predict", json={"rows": [rows]}).json()
-    labels = {"labels": [{"id": told["ids"][0], "label": "yes"}]}
+    reply = httpx.post(f"{url}/predict", json={"rows": [rows]}).json()
+    labels = {"labels": [{"id": reply["ids"][0], "label": "yes"}]}
     assert httpx.post(f"{url}/labels", json=labels).json()["learned"] == 1
     more = {"rows": [rows | {"at": "2024-05-02"}, rows | {"at": None}], "labels": ["yes", "no"]}
     assert httpx.post(f"{url}/labels", json=more).json()["learned"] == 2
@@ -165,8 +165,8 @@ def test_the_same_with_asyncio(url: str) -> None:
             stream = client.stream("async")
             known, labels = rows(300)
             await stream.learn(known, labels)
-            told = await asyncio.gather(*(stream.predict(row) for row in known[:20]))
-            await stream.label([one["ids"][0] for one in told], labels[:20])
+            reply = await asyncio.gather(*(stream.predict(row) for row in known[:20]))
+            await stream.label([one["ids"][0] for one in reply], labels[:20])
             live = stream.events(live=True)
             first = await anext(live)
             await live.aclose()

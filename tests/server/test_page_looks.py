@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.server.running import HOSTILE
 from tests.server.test_page import visit
-from tests.server.test_page_told import Told, event, models, status, watch
+from tests.server.test_page_states import FakeService, event, models, status, watch
 
 _LONG = "x" * 63  # as long as a name of a stream may be
 _STREAM = f"/v1/streams/{_LONG}"
@@ -33,19 +33,19 @@ def selection(k: int, n_patches: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def crowd(told: Told, n_selections: int = _N_SELECTIONS) -> None:
+def crowd(fake: FakeService, n_selections: int = _N_SELECTIONS) -> None:
     """A stream with many names, segments, selections, models and events, and one with nothing."""
-    told.streams[_LONG] = status(
+    fake.streams[_LONG] = status(
         _LONG, n_rows=12_345_678, n_segments=_N_SEGMENTS, last_event=200, training=True,
         classes=[HOSTILE, "y" * 1_000, *map(str, range(998))],
         columns=dict.fromkeys([HOSTILE, "z" * 1_000, *map(str, range(98))], "number"),
         failure="StoreError: the log of the service says more",
     )  # fmt: skip
-    told.damaged = ["w" * 63]
-    told.events = [event(k, "ColumnAppeared", f"column {HOSTILE!r}") for k in range(1, 201)]
+    fake.damaged = ["w" * 63]
+    fake.events = [event(k, "ColumnAppeared", f"column {HOSTILE!r}") for k in range(1, 201)]
     chosen = [selection(k, _N_SEGMENTS) for k in range(1, n_selections + 1)]
     reasons = "\n".join(f"segment {n} was kept: {HOSTILE}" for n in range(_N_SEGMENTS))
-    told.answers |= {
+    fake.answers |= {
         f"{_STREAM}/selections": {"selections": chosen},
         f"{_STREAM}/models": models(*range(1, 20), in_use=9),
         f"{_STREAM}/accuracy": {
@@ -56,16 +56,16 @@ def crowd(told: Told, n_selections: int = _N_SELECTIONS) -> None:
             for one in chosen
         },
     }  # fmt: skip
-    told.streams["empty"] = status(
+    fake.streams["empty"] = status(
         "empty", n_rows=0, n_current=0, accuracy=None, recent_accuracy=None, classes=[],
         columns={}, model=None, models=[], n_segments=0, n_drifts=0, last_drift=None,
     )  # fmt: skip
-    told.answers["/v1/streams/empty/models"] = models(in_use=None)
+    fake.answers["/v1/streams/empty/models"] = models(in_use=None)
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
-    service = Told()
+def fake() -> Iterator[FakeService]:
+    service = FakeService()
     crowd(service)
     yield service
     service.close()
@@ -74,10 +74,10 @@ def told() -> Iterator[Told]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_much_on_the_page_does_not_make_it_scroll_sideways(
-    browser: Browser, told: Told, width: int, scheme: str
+    browser: Browser, fake: FakeService, width: int, scheme: str
 ) -> None:
     size = {"width": width, "height": 844}
-    seen = visit(browser, told.url, viewport=size, color_scheme=scheme)
+    seen = visit(browser, fake.url, viewport=size, color_scheme=scheme)
     for view, last in _VIEWS.items():
         seen.tab.evaluate("view => { location.hash = view; }", view)
         expect(seen.tab.locator(last)).to_be_visible()
@@ -88,13 +88,13 @@ def test_much_on_the_page_does_not_make_it_scroll_sideways(
 
 
 def test_a_name_however_long_leaves_room_for_the_button_to_log_out(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    told.answers["/v1/me"] = {"name": "n" * 63, "scopes": ["read"]}
+    fake.answers["/v1/me"] = {"name": "n" * 63, "scopes": ["read"]}
     context = browser.new_context(viewport={"width": 320, "height": 640})
     context.add_init_script("sessionStorage.setItem('driftquilt-token', 'dq_x')")
     tab = context.new_page()
-    tab.goto(told.url)
+    tab.goto(fake.url)
     button = tab.get_by_role("button", name="Log out")
     expect(button).to_be_visible()
     box = button.bounding_box()
@@ -104,8 +104,8 @@ def test_a_name_however_long_leaves_room_for_the_button_to_log_out(
     context.close()
 
 
-def test_a_stream_with_nothing_says_so_everywhere(browser: Browser, told: Told) -> None:
-    seen = watch(browser, told, "empty")
+def test_a_stream_with_nothing_says_so_everywhere(browser: Browser, fake: FakeService) -> None:
+    seen = watch(browser, fake, "empty")
     for words in (
         "There is no selection yet",
         "There are too few rows for a line yet.",
@@ -119,9 +119,9 @@ def test_a_stream_with_nothing_says_so_everywhere(browser: Browser, told: Told) 
     seen.close()
 
 
-def test_a_long_explanation_is_read_from_its_beginning(browser: Browser, told: Told) -> None:
+def test_a_long_explanation_is_read_from_its_beginning(browser: Browser, fake: FakeService) -> None:
     size = {"width": 390, "height": 600}
-    seen = watch(browser, told, _LONG, viewport=size)
+    seen = watch(browser, fake, _LONG, viewport=size)
     seen.tab.locator("svg.live [tabindex='0']").press("Enter")
     dialog = seen.tab.get_by_role("dialog")
     expect(dialog.get_by_role("heading")).to_be_in_viewport()
@@ -135,8 +135,10 @@ def test_a_long_explanation_is_read_from_its_beginning(browser: Browser, told: T
     seen.close()
 
 
-def test_the_tip_goes_along_when_the_focus_scrolls_the_page(browser: Browser, told: Told) -> None:
-    seen = watch(browser, told, _LONG, viewport={"width": 1280, "height": 300})
+def test_the_tip_goes_along_when_the_focus_scrolls_the_page(
+    browser: Browser, fake: FakeService
+) -> None:
+    seen = watch(browser, fake, _LONG, viewport={"width": 1280, "height": 300})
     expect(seen.tab.locator("svg.live .row")).to_have_count(_N_SELECTIONS)
     cell = seen.tab.locator("svg.live .row").last.locator(".patch").nth(3)
     assert cell.evaluate("cell => cell.getBoundingClientRect().top > innerHeight")
@@ -154,9 +156,9 @@ def test_the_tip_goes_along_when_the_focus_scrolls_the_page(browser: Browser, to
     seen.close()
 
 
-def test_who_shows_all_selections_goes_on_in_the_quilt(browser: Browser, told: Told) -> None:
-    crowd(told, n_selections=40)
-    seen = watch(browser, told, _LONG)
+def test_who_shows_all_selections_goes_on_in_the_quilt(browser: Browser, fake: FakeService) -> None:
+    crowd(fake, n_selections=40)
+    seen = watch(browser, fake, _LONG)
     seen.tab.get_by_role("button", name="Show all 40 selections").press("Enter")
     expect(seen.tab.locator("svg.live .row")).to_have_count(40)
     expect(seen.tab.locator("svg.live [tabindex='0']")).to_be_focused()
@@ -164,16 +166,16 @@ def test_who_shows_all_selections_goes_on_in_the_quilt(browser: Browser, told: T
 
 
 def test_the_focus_returns_to_a_quilt_that_was_drawn_behind_an_explanation(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    seen = watch(browser, told, _LONG)
+    seen = watch(browser, fake, _LONG)
     cell = seen.tab.locator("svg.live [data-row='5'] [data-segment='7']")
     cell.focus()
     seen.tab.keyboard.press("Enter")
     dialog = seen.tab.get_by_role("dialog")
     expect(dialog).to_be_visible()
-    told.answers[f"{_STREAM}/models"] = models(*range(1, 20), in_use=5)
-    told.tell("ModelPromoted", event(201, "ModelPromoted", "promoted"))
+    fake.answers[f"{_STREAM}/models"] = models(*range(1, 20), in_use=5)
+    fake.tell("ModelPromoted", event(201, "ModelPromoted", "promoted"))
     expect(seen.tab.locator("svg.live .used")).to_have_attribute("data-row", "5")
     seen.tab.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
@@ -181,9 +183,11 @@ def test_the_focus_returns_to_a_quilt_that_was_drawn_behind_an_explanation(
     seen.close()
 
 
-def test_the_tab_key_reaches_every_part_and_the_focus_is_seen(browser: Browser, told: Told) -> None:
-    told.streams[_LONG]["failure"] = None
-    seen = watch(browser, told, _LONG)
+def test_the_tab_key_reaches_every_part_and_the_focus_is_seen(
+    browser: Browser, fake: FakeService
+) -> None:
+    fake.streams[_LONG]["failure"] = None
+    seen = watch(browser, fake, _LONG)
     expect(seen.tab.locator(".models tbody tr")).to_have_count(19)
     expect(seen.tab.locator(".events-list li")).to_have_count(50)
     look = """() => {

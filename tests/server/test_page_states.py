@@ -50,15 +50,15 @@ def model(version: int, *, in_use: bool = False) -> dict[str, Any]:
 
 
 def models(*versions: int, in_use: int | None) -> dict[str, Any]:
-    told = [model(version, in_use=version == in_use) for version in versions]
-    return {"in_use": in_use, "models": told}
+    kept = [model(version, in_use=version == in_use) for version in versions]
+    return {"in_use": in_use, "models": kept}
 
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 100  # a view asks for many things at once
 
 
-class Told:
+class FakeService:
     """A service on a free port; `away`, it hangs up on whoever asks."""
 
     def __init__(self) -> None:
@@ -69,12 +69,12 @@ class Told:
         self.away = False
         self.asked: list[str] = []
         self._live: list[queue.Queue[bytes | None]] = []
-        told = self
+        fake = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 with suppress(OSError):  # whoever asked has left
-                    told.answer(self)
+                    fake.answer(self)
 
             def do_POST(self) -> None:
                 self.do_GET()
@@ -143,18 +143,20 @@ class Told:
         return {"": self.streams[name], **_NOTHING}[what]
 
     def _draw(self, stream: str, kind: str, question: dict[str, str]) -> str:
-        """Draw as the service does, from what is told here."""
+        """Draw as the service does, from the answers set here."""
 
-        def told(what: str) -> Any:
+        def payload(what: str) -> Any:
             return self._find(f"{stream}/{what}", {})
 
         if kind == "sparkline":
-            return sparkline(told("accuracy"))
+            return sparkline(payload("accuracy"))
         if kind == "accuracy":
-            return stream_accuracy(told("accuracy"), self._find(stream, {})["n_rows"])
+            return stream_accuracy(payload("accuracy"), self._find(stream, {})["n_rows"])
         room = Room(int(question["width"]), int(question["smallest"]))
-        chosen = told("selections")["selections"][-int(question["rows"]) :]
-        return stream_quilt(chosen, told("segments")["segments"], told("models")["in_use"], room)
+        chosen = payload("selections")["selections"][-int(question["rows"]) :]
+        return stream_quilt(
+            chosen, payload("segments")["segments"], payload("models")["in_use"], room
+        )
 
     def _listen(self, request: BaseHTTPRequestHandler) -> None:
         mine: queue.Queue[bytes | None] = queue.Queue()
@@ -184,16 +186,16 @@ def _send(request: BaseHTTPRequestHandler, code: int, body: bytes, kind: str) ->
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
-    service = Told()
+def fake() -> Iterator[FakeService]:
+    service = FakeService()
     service.streams["clicks"] = status()
     yield service
     service.close()
 
 
-def watch(browser: Browser, told: Told, name: str = "clicks", **options: Any) -> Visit:
+def watch(browser: Browser, fake: FakeService, name: str = "clicks", **options: Any) -> Visit:
     """The view of a stream, live."""
-    seen = visit(browser, f"{told.url}/#/streams/{name}", **options)
+    seen = visit(browser, f"{fake.url}/#/streams/{name}", **options)
     expect(seen.state()).to_have_text("live")
     return seen
 
@@ -213,7 +215,7 @@ _COUNT_CHANGES = """() => {
 
 
 def test_what_is_told_here_has_the_shape_of_what_the_service_tells() -> None:
-    for told, schema in (
+    for payload, schema in (
         (status(), schemas.Stream),
         (event(1), schemas.Event),
         (models(1, in_use=1), schemas.Models),
@@ -222,77 +224,81 @@ def test_what_is_told_here_has_the_shape_of_what_the_service_tells() -> None:
         (_NOTHING["segments"], schemas.Segments),
         (_NOTHING["selections"], schemas.Selections),
     ):
-        assert told.keys() <= schema.__annotations__.keys()
+        assert payload.keys() <= schema.__annotations__.keys()
 
 
-def test_a_stream_that_cannot_be_asked_for_is_asked_for_again(browser: Browser, told: Told) -> None:
-    seen = visit(browser, told.url)
+def test_a_stream_that_cannot_be_asked_for_is_asked_for_again(
+    browser: Browser, fake: FakeService
+) -> None:
+    seen = visit(browser, fake.url)
     expect(seen.tab.locator(".card")).to_have_count(1)
     seen.tab.evaluate(_COUNT_CHANGES)
-    told.away = True
+    fake.away = True
     seen.tab.get_by_role("link", name="clicks").click()
     notice = seen.tab.get_by_role("alert").filter(has_text="tries again by itself")
     expect(notice).to_be_visible()
-    wait_for(lambda: told.asked.count("GET /v1/streams/clicks") == 3)
+    wait_for(lambda: fake.asked.count("GET /v1/streams/clicks") == 3)
     expect(notice).to_be_visible()
     assert seen.tab.evaluate("window.nSaid") == 1
-    told.away = False
+    fake.away = False
     expect(seen.state()).to_have_text("live")
     expect(seen.tab.locator("#notice")).to_be_hidden()
     close_after_outage(seen)
 
 
 def test_a_page_that_is_opened_before_the_service_answers_waits_for_it(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    told.away = True
-    seen = visit(browser, f"{told.url}/#/streams/clicks")
+    fake.away = True
+    seen = visit(browser, f"{fake.url}/#/streams/clicks")
     expect(seen.tab.locator("#notice")).to_contain_text("does not answer")
-    told.away = False
+    fake.away = False
     expect(seen.state()).to_have_text("live")
     expect(seen.tab.locator("#notice")).to_be_hidden()
     close_after_outage(seen)
 
 
 def test_each_part_is_asked_for_until_it_is_there_and_no_other_hides_its_problem(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    told.events = [event(1)]
-    told.streams["clicks"]["last_event"] = 1
-    told.answers["/v1/streams/clicks/events"] = Problem("internal", "the log has the reason")
-    seen = visit(browser, f"{told.url}/#/streams/clicks", 500)
+    fake.events = [event(1)]
+    fake.streams["clicks"]["last_event"] = 1
+    fake.answers["/v1/streams/clicks/events"] = Problem("internal", "the log has the reason")
+    seen = visit(browser, f"{fake.url}/#/streams/clicks", 500)
     expect(seen.state()).to_have_text("live")
     expect(seen.tab.locator(".models tbody tr")).to_have_count(2)
     notice = seen.tab.locator("#notice")
     expect(notice).to_contain_text("Something went wrong here: the log has the reason. The page")
-    del told.answers["/v1/streams/clicks/events"]
+    del fake.answers["/v1/streams/clicks/events"]
     expect(seen.tab.locator(".events-list li")).to_have_count(1)
     expect(notice).to_be_hidden()
     seen.close()
 
 
-def test_what_the_reader_wanted_is_not_said_to_be_tried_again(browser: Browser, told: Told) -> None:
-    seen = watch(browser, told)
-    told.away = True
+def test_what_the_reader_wanted_is_not_said_to_be_tried_again(
+    browser: Browser, fake: FakeService
+) -> None:
+    seen = watch(browser, fake)
+    fake.away = True
     seen.tab.get_by_role("button", name="Adapt now").click()
     seen.tab.get_by_role("dialog").get_by_role("button", name="Adapt").click()
     expect(seen.tab.locator("#notice")).to_have_text("The service does not answer.")
     close_after_outage(seen)
 
 
-def test_damaged_streams_are_named_and_are_not_nothing(browser: Browser, told: Told) -> None:
-    told.damaged = ["broken", "torn"]
-    seen = visit(browser, told.url)
+def test_damaged_streams_are_named_and_are_not_nothing(browser: Browser, fake: FakeService) -> None:
+    fake.damaged = ["broken", "torn"]
+    seen = visit(browser, fake.url)
     part = seen.tab.locator(".damaged")
     expect(part).to_contain_text("2 streams are damaged")
     expect(part).to_contain_text("The log of the service says why")
     expect(part.get_by_role("listitem")).to_have_text(["broken", "torn"])
     expect(seen.tab.locator(".card")).to_have_count(1)
-    told.streams, told.damaged = {}, ["broken"]
+    fake.streams, fake.damaged = {}, ["broken"]
     seen.tab.reload()
     expect(part).to_contain_text("1 stream is damaged")
     expect(seen.tab.get_by_text("There is no stream yet")).to_be_hidden()
-    told.damaged = []
+    fake.damaged = []
     seen.tab.reload()
     expect(seen.tab.get_by_text("There is no stream yet")).to_be_visible()
     expect(part).to_be_hidden()
@@ -300,20 +306,20 @@ def test_damaged_streams_are_named_and_are_not_nothing(browser: Browser, told: T
 
 
 def test_the_page_of_a_damaged_stream_says_that_it_cannot_be_opened(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    told.answers["/v1/streams/broken"] = Problem("stream-damaged", "the log says why; restore it")
-    seen = visit(browser, f"{told.url}/#/streams/broken", 503)
+    fake.answers["/v1/streams/broken"] = Problem("stream-damaged", "the log says why; restore it")
+    seen = visit(browser, f"{fake.url}/#/streams/broken", 503)
     said = "The stream cannot be opened: the log says why; restore it."
     expect(seen.tab.locator("#notice")).to_contain_text(said)
-    told.answers["/v1/streams/broken"] = status("broken")
-    told.streams["broken"] = status("broken")
+    fake.answers["/v1/streams/broken"] = status("broken")
+    fake.streams["broken"] = status("broken")
     expect(seen.state()).to_have_text("live")
     seen.close()
 
 
-def test_what_is_announced_twice_is_read_twice(browser: Browser, told: Told) -> None:
-    seen = watch(browser, told)
+def test_what_is_announced_twice_is_read_twice(browser: Browser, fake: FakeService) -> None:
+    seen = watch(browser, fake)
     places = seen.tab.locator("#announcement [role=status]")
     expect(places).to_have_text(["", ""])
     heard = """() => {
@@ -326,7 +332,7 @@ def test_what_is_announced_twice_is_read_twice(browser: Browser, told: Told) -> 
     }"""
     seen.tab.evaluate(heard)
     for number in (1, 2):
-        told.tell("DriftFound", {**event(number), "row": 7})
+        fake.tell("DriftFound", {**event(number), "row": 7})
     expect(seen.tab.locator(".events-list li")).to_have_count(2)
     assert seen.tab.evaluate("window.heard") == ["clicks, row 7: drift found"] * 2
     assert sorted(places.all_text_contents()) == ["", "clicks, row 7: drift found"]
@@ -337,20 +343,20 @@ _KEPT = "/v1/streams/clicks/models"
 
 
 def test_the_focus_stays_on_a_button_of_the_models_while_they_change(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    seen = watch(browser, told)
+    seen = watch(browser, fake)
     use = seen.tab.get_by_role("button", name="Use model 1")
     use.focus()
-    told.answers[_KEPT] = models(1, 2, 3, in_use=2)
-    told.tell("ModelTrained", event(1, "ModelTrained", "trained"))
+    fake.answers[_KEPT] = models(1, 2, 3, in_use=2)
+    fake.tell("ModelTrained", event(1, "ModelTrained", "trained"))
     expect(seen.tab.locator(".models tbody tr")).to_have_count(3)
     expect(use).to_be_focused()
     use.press("Enter")
     dialog = seen.tab.get_by_role("dialog")
     expect(dialog).to_be_visible()
-    told.answers[_KEPT] = models(1, 2, 3, 4, in_use=2)
-    told.tell("ModelTrained", event(2, "ModelTrained", "trained"))
+    fake.answers[_KEPT] = models(1, 2, 3, 4, in_use=2)
+    fake.tell("ModelTrained", event(2, "ModelTrained", "trained"))
     expect(seen.tab.locator(".models tbody tr")).to_have_count(4)
     seen.tab.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
@@ -358,27 +364,29 @@ def test_the_focus_stays_on_a_button_of_the_models_while_they_change(
     seen.close()
 
 
-def test_models_that_stay_as_they_are_are_not_drawn_again(browser: Browser, told: Told) -> None:
-    seen = watch(browser, told)
+def test_models_that_stay_as_they_are_are_not_drawn_again(
+    browser: Browser, fake: FakeService
+) -> None:
+    seen = watch(browser, fake)
     table = seen.tab.locator(".models table")
     table.evaluate("table => { window.before = table; }")
-    told.answers["/v1/streams/clicks/selections"] = Problem("internal", "a mark of the request")
+    fake.answers["/v1/streams/clicks/selections"] = Problem("internal", "a mark of the request")
     seen.refusals += (500,)
-    told.tell("SegmentSealed", event(1, "SegmentSealed", "sealed"))
+    fake.tell("SegmentSealed", event(1, "SegmentSealed", "sealed"))
     expect(seen.tab.locator("#notice")).to_be_visible()
-    del told.answers["/v1/streams/clicks/selections"]
+    del fake.answers["/v1/streams/clicks/selections"]
     expect(seen.tab.locator("#notice")).to_be_hidden()
     assert table.evaluate("table => table === window.before")
     seen.close()
 
 
 def test_the_focus_goes_to_the_models_when_the_one_that_had_it_is_in_use(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    told.answers[f"{_KEPT}/1/promote"] = {"model": 1}
-    seen = watch(browser, told)
+    fake.answers[f"{_KEPT}/1/promote"] = {"model": 1}
+    seen = watch(browser, fake)
     seen.tab.get_by_role("button", name="Use model 1").press("Enter")
-    told.answers[_KEPT] = models(1, 2, in_use=1)
+    fake.answers[_KEPT] = models(1, 2, in_use=1)
     seen.tab.get_by_role("dialog").get_by_role("button", name="Use it").press("Enter")
     expect(seen.tab.locator(".models tr.used th")).to_contain_text("1")
     expect(seen.tab.get_by_role("group", name="Models")).to_be_focused()
@@ -386,22 +394,22 @@ def test_the_focus_goes_to_the_models_when_the_one_that_had_it_is_in_use(
 
 
 def test_rolling_back_is_to_the_next_older_model_and_needs_one(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    told.answers[_KEPT] = models(1, 2, 5, in_use=5)
-    seen = watch(browser, told)
+    fake.answers[_KEPT] = models(1, 2, 5, in_use=5)
+    seen = watch(browser, fake)
     button = seen.tab.get_by_role("button", name="Roll back", exact=True)
     button.click()
     dialog = seen.tab.get_by_role("dialog")
     expect(dialog).to_contain_text("next older model, model 2, answers from now on")
-    told.answers[f"{_KEPT}/rollback"] = {"model": 2}
-    told.answers[_KEPT] = models(2, 5, in_use=2)  # newer ones are none to roll back to
+    fake.answers[f"{_KEPT}/rollback"] = {"model": 2}
+    fake.answers[_KEPT] = models(2, 5, in_use=2)  # newer ones are none to roll back to
     dialog.get_by_role("button", name="Roll back").click()
     expect(button).to_be_disabled()
     expect(button).to_be_focused()
     seen.tab.keyboard.press("Enter")
     expect(dialog).to_have_count(0)
-    told.answers[_KEPT] = models(in_use=None)
+    fake.answers[_KEPT] = models(in_use=None)
     seen.tab.reload()
     expect(seen.tab.get_by_text("There is no model yet.")).to_be_visible()
     expect(button).to_be_disabled()
@@ -416,11 +424,13 @@ def numbers(seen: Visit) -> list[int]:
     return found
 
 
-def test_earlier_events_are_shown_while_the_service_has_some(browser: Browser, told: Told) -> None:
+def test_earlier_events_are_shown_while_the_service_has_some(
+    browser: Browser, fake: FakeService
+) -> None:
     kept = [3, 7, *range(5_000, 5_100)]  # many of columns are forgotten, so numbers have gaps
-    told.events = [event(number) for number in kept]
-    told.streams["clicks"]["last_event"] = kept[-1]
-    seen = watch(browser, told)
+    fake.events = [event(number) for number in kept]
+    fake.streams["clicks"]["last_event"] = kept[-1]
+    seen = watch(browser, fake)
     items, more = seen.tab.locator(".events-list li"), seen.tab.get_by_text("Earlier events")
     expect(items).to_have_count(50)
     more.click()
@@ -434,28 +444,30 @@ def test_earlier_events_are_shown_while_the_service_has_some(browser: Browser, t
 
 
 def test_no_earlier_events_are_offered_when_the_service_has_forgotten_them(
-    browser: Browser, told: Told
+    browser: Browser, fake: FakeService
 ) -> None:
-    told.events = [event(number) for number in range(2_000, 2_050)]
-    told.streams["clicks"]["last_event"] = 2_049
-    seen = watch(browser, told)
+    fake.events = [event(number) for number in range(2_000, 2_050)]
+    fake.streams["clicks"]["last_event"] = 2_049
+    seen = watch(browser, fake)
     expect(seen.tab.locator(".events-list li")).to_have_count(50)
     expect(seen.tab.get_by_text("Earlier events")).to_be_hidden()
     seen.close()
 
 
-def test_events_that_gave_way_to_new_ones_are_earlier_events(browser: Browser, told: Told) -> None:
-    told.events = [event(number) for number in range(1, 51)]
-    told.streams["clicks"]["last_event"] = 50
-    seen = watch(browser, told)
+def test_events_that_gave_way_to_new_ones_are_earlier_events(
+    browser: Browser, fake: FakeService
+) -> None:
+    fake.events = [event(number) for number in range(1, 51)]
+    fake.streams["clicks"]["last_event"] = 50
+    seen = watch(browser, fake)
     items = seen.tab.locator(".events-list li")
     expect(items).to_have_count(50)
     new = [event(number, "SegmentSealed", "sealed") for number in range(51, 1_021)]
     for one in new:
-        told.tell("SegmentSealed", one)
+        fake.tell("SegmentSealed", one)
     expect(items.first).to_have_attribute("data-number", "1020")
     assert numbers(seen) == list(range(1_020, 20, -1))
-    told.events += new
+    fake.events += new
     seen.tab.get_by_text("Earlier events").click()
     expect(items).to_have_count(1_020)
     assert numbers(seen) == list(range(1_020, 0, -1))
@@ -463,19 +475,19 @@ def test_events_that_gave_way_to_new_ones_are_earlier_events(browser: Browser, t
     seen.close()
 
 
-def test_a_failure_is_told_as_it_comes_and_goes(browser: Browser, told: Told) -> None:
-    seen = watch(browser, told)
+def test_a_failure_is_told_as_it_comes_and_goes(browser: Browser, fake: FakeService) -> None:
+    seen = watch(browser, fake)
     failure = seen.tab.locator("main .failure[role=alert]")  # all streams have others
     expect(failure).to_be_hidden()
     why = "StoreError: the log of the service says more"
-    told.tell("status", status(failure=why))
+    fake.tell("status", status(failure=why))
     expect(failure).to_be_visible()
     expect(failure).to_contain_text("cannot learn at the moment")
     expect(failure).to_contain_text(f"{why}.")
-    told.tell("status", status(failure=None))
+    fake.tell("status", status(failure=None))
     expect(failure).to_be_hidden()
     expect(seen.tab.locator("#announcement")).to_have_text("clicks learns again")
-    told.streams["clicks"] = status(failure=why)
+    fake.streams["clicks"] = status(failure=why)
     seen.tab.get_by_role("link", name="All streams").click()
     expect(seen.tab.locator(".card")).to_contain_text("cannot learn")
     seen.tab.get_by_role("link", name="clicks").click()
@@ -483,15 +495,17 @@ def test_a_failure_is_told_as_it_comes_and_goes(browser: Browser, told: Told) ->
     seen.close()
 
 
-def test_what_a_broker_feeds_and_what_is_in_its_way_is_told(browser: Browser, told: Told) -> None:
-    seen = watch(browser, told)
+def test_what_a_broker_feeds_and_what_is_in_its_way_is_told(
+    browser: Browser, fake: FakeService
+) -> None:
+    seen = watch(browser, fake)
     lead = seen.tab.locator(".lead")
     expect(lead).not_to_contain_text("Fed from")
     feed = {"source": "redis:0/<b>rows</b>", "n_messages": 1200, "n_refused": 0, "trouble": None}
     feed |= {"last_refused": None, "n_late": 0, "n_forgotten": 0}
-    told.tell("status", status(feed=feed))
+    fake.tell("status", status(feed=feed))
     expect(lead).to_contain_text("Fed from redis:0/<b>rows</b>: 1,200 messages, 0 refused.")
     feed |= {"n_refused": 3, "last_refused": "it is no JSON", "trouble": "the broker is away: no"}
-    told.tell("status", status(feed=feed))
+    fake.tell("status", status(feed=feed))
     expect(lead).to_contain_text("3 refused, the last because it is no JSON. The broker is away")
     seen.close()
