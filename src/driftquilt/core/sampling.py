@@ -111,9 +111,18 @@ class Sampling:
         ]
 
     def to_train(
-        self, selected: Sequence[Segment], current: Segment, rng: np.random.Generator
+        self,
+        selected: Sequence[Segment],
+        current: Segment,
+        rng: np.random.Generator,
+        *,
+        evenly: bool = False,
     ) -> list[Pick]:
-        """The selected segments, as far as an epoch trains on them, and the current one."""
+        """The selected segments, as far as an epoch trains on them, and the current one.
+
+        The current rows come first, up to half of the epoch; with `evenly` they are drawn as
+        all others are.
+        """
         if self.epoch_rows is None or sum(map(len, selected)) + len(current) <= self.epoch_rows:
             return [*map(Pick, selected), Pick(current)]
         if len(selected) > _MAX_TRAINED:
@@ -122,6 +131,9 @@ class Sampling:
         sizes = np.array([len(segment) for segment in selected], dtype=np.int64)
         n_past = int(sizes.sum())
         n_current = min(len(current), max(self.epoch_rows - n_past, -(-self.epoch_rows // 2)))
+        if evenly:
+            share = len(current) / (n_past + len(current))
+            n_current = max(1, int(rng.binomial(self.epoch_rows, share)))
         room = self.epoch_rows - n_current
         counts = rng.binomial(sizes, min(room / max(n_past, 1), 1.0)).tolist()
         pairs = zip(selected, counts, strict=True)

@@ -171,12 +171,16 @@ def sample(segment: Segment, n_rows: int, rng: np.random.Generator) -> Pick:
     return Pick(segment, rows)
 
 
-def folds(current: Segment, n_folds: int) -> list[tuple[Segment, Segment]]:
+def folds(
+    current: Segment, n_folds: int, *, in_blocks: bool = False
+) -> list[tuple[Segment, Segment]]:
     """Training and validation parts of the current segment, one pair per fold.
 
     One fold is the paper's split: the first half (rounded down) trains, the rest validates.
     With k > 1 folds the rows of each class are dealt out in turn to k parts, and each part
-    validates once while the others train.
+    validates once while the others train. With `in_blocks` the parts are k runs of neighbours in
+    time instead: rows that come soon after each other are often alike, so a row says more of
+    what is to come if its neighbours did not train.
     """
     n_parts = max(n_folds, 2)
     if len(current) < n_parts:
@@ -188,6 +192,9 @@ def folds(current: Segment, n_folds: int) -> list[tuple[Segment, Segment]]:
     if n_folds == 1:
         middle = len(current) // 2
         return [(current.take(slice(None, middle)), current.take(slice(middle, None)))]
+    if in_blocks:
+        part = np.arange(len(current)) * n_folds // len(current)
+        return [(current.take(part != k), current.take(part == k)) for k in range(n_folds)]
     part = np.empty(len(current), dtype=np.intp)
     part[np.argsort(current.y, kind="stable")] = np.arange(len(current)) % n_folds
     return [(current.take(part != k), current.take(part == k)) for k in range(n_folds)]

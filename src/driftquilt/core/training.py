@@ -99,6 +99,8 @@ class Task:
 
     `clock` is asked before and after each step for `Epoch.time`; it changes nothing else. With
     `remote_scorer`, the history has only the rows to train on, and its scores come from there.
+    With `evenly`, rows of the past and of the present are drawn alike and nothing is scored: that
+    is training on all data.
     """
 
     history: History
@@ -111,6 +113,7 @@ class Task:
     sampling: Sampling = EVERY_ROW
     clock: Callable[[], Time] = Time
     remote_scorer: RemoteScorer | None = None
+    evenly: bool = False
 
 
 class Run(Generic[M]):
@@ -143,6 +146,8 @@ class Run(Generic[M]):
 
     def score(self) -> Scores:
         """Return both scores of every past segment; computed at most once per epoch."""
+        if self.task.evenly:
+            return Scores(*np.full((2, len(self.task.history)), np.nan))
         if self._scores is None or self.is_due_for_scores:
             started = self.task.clock()
             gradients = self._past_gradients()
@@ -159,7 +164,7 @@ class Run(Generic[M]):
         started, rng = task.clock(), self._draw()
         past = [segment for segment, is_in in zip(task.history, selected, strict=True) if is_in]
         n_rows = sum(map(len, past)) + len(task.current)
-        rows = gather(task.sampling.to_train(past, task.current, rng))
+        rows = gather(task.sampling.to_train(past, task.current, rng, evenly=task.evenly))
         self.model.train_epoch([rows], rng, rate)
         if self.average is not self.model:
             self.average.blend(self.model, task.sampling.share_of_epoch(len(self.epochs) + 1))

@@ -70,12 +70,14 @@ class _Preset(NamedTuple):
     score_every: int
     epoch_rows: int | None
     averaging: float
+    blend: bool
 
     @classmethod
     def of(cls, search: str, quilt: Quilt) -> _Preset:
         assert isinstance(quilt.learner, MLP)  # noqa: S101
         training = (quilt.n_folds, quilt.max_epochs, quilt.patience)
-        return cls(search, *training, *astuple(quilt.learner), *astuple(quilt.sampling))
+        learner, sampling = astuple(quilt.learner), astuple(quilt.sampling)
+        return cls(search, *training, *learner, *sampling, quilt.blend)
 
 
 _DEFAULT, _PAPER = _Preset.of("shared", DEFAULT), _Preset.of("bayes", PAPER)
@@ -112,6 +114,10 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         1 splits the current segment once, its first half for training and its second for
         validation, as in the paper. With more, its parts take turns at validating and the
         models' probabilities are averaged.
+    blend : bool
+        Whether the model is a mixture of three: trained on all data, on the selected segments and
+        on the current one alone, weighted by what they say of current rows that they were not
+        trained on. False gives the selection alone.
     use_disparity, use_gain : bool
         Switch either test of a segment off.
     init : "random" or "previous"
@@ -175,6 +181,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         search: str | Search = _DEFAULT.search,
         disparity_max: float | None = None,
         n_folds: int = _DEFAULT.n_folds,
+        blend: bool = _DEFAULT.blend,
         use_disparity: bool = True,
         use_gain: bool = True,
         init: str = "random",
@@ -198,6 +205,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.search = search
         self.disparity_max = disparity_max
         self.n_folds = n_folds
+        self.blend = blend
         self.use_disparity = use_disparity
         self.use_gain = use_gain
         self.init = init
@@ -451,6 +459,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             search=search,
             rule=Rule(self.use_disparity, self.use_gain),
             previous=previous,
+            blend=self.blend,
         )
 
     def _watch(self, trials: Iterator[FoldTrial], n_trials: int) -> Iterable[FoldTrial]:
@@ -597,6 +606,7 @@ PARAMETERS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "None or a number of at least 0",
     ),
     "n_folds": _COUNT,
+    "blend": _FLAG,
     "use_disparity": _FLAG,
     "use_gain": _FLAG,
     "init": (

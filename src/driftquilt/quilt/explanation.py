@@ -20,6 +20,7 @@ Paper: "Data Segment Selection Analysis" (there: selected at least once in the w
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -38,20 +39,18 @@ if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing
 
 __all__ = [
-    "HALF",
-    "KEPT_FROM",
     "FoldCurves",
     "ScoreAt",
     "SegmentUse",
     "Selection",
     "explain_folds",
     "percent",
+    "which_used",
 ]
 
-#: Share of epochs from which on a segment counts as kept; below it is a passing thing.
-KEPT_FROM = 0.05
-#: Past it a segment counts as much used.
-HALF = 0.5
+KEPT_FROM, HALF = 0.05, 0.5  # TODO out
+_HARDLY = 0.05  # weight below which a segment counts as dropped
+_WHOLE = (0.0, 1.0, 0.0)  # the selected segments make all of the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +128,12 @@ def _scales(folds: Sequence[FoldCurves]) -> list[float]:
     """What each fold's bound has to be multiplied by to become the mean one."""
     if len({fold.disparity_max for fold in folds}) == 1:
         return [1.0] * len(folds)
-    return [_mean_bound(folds) / fold.disparity_max for fold in folds]
+    return [_scale_to(_mean_bound(folds), fold.disparity_max) for fold in folds]
+
+
+def _scale_to(mean: float, bound: float) -> float:
+    """A bound of 0 or infinity passes none or all, whatever the scale."""
+    return mean / bound if 0 < bound < math.inf and math.isfinite(mean) else 1.0
 
 
 def _epoch_shares(folds: Sequence[FoldCurves], s: int, rule: Rule) -> _EpochShares:
@@ -155,12 +159,16 @@ def _mean_bound(folds: Sequence[FoldCurves]) -> float:
 class SegmentUse:
     """One past segment: how much of it was used, and its scores.
 
-    `share` is that of the epochs that made the model; `too_far` and `away` are the shares of them
-    in which it failed the test of disparity, of gain.
+    `weight` is what one of its rows counts in the model, where a current row counts 1; `used`
+    whether that is more than half of what past rows count on average. `share` is
+    that of the epochs which trained the selected part on it; `too_far` and `away` are the shares
+    of them in which it failed the test of disparity, of gain.
     """
 
     name: Hashable
     n_rows: int
+    weight: float
+    used: bool
     share: float
     disparity: ScoreAt
     gain: ScoreAt
@@ -170,9 +178,8 @@ class SegmentUse:
     figures: str = field(repr=False)
 
     @property
-    def kept(self) -> bool:
-        """Whether it was used in more than a passing share of epochs."""
-        return self.share >= KEPT_FROM
+    def kept(self) -> bool:  # TODO out
+        return self.used
 
     @property
     def why(self) -> str:
@@ -182,26 +189,30 @@ class SegmentUse:
     @property
     def word(self) -> str:
         """The decision in a word or three."""
-        if self.kept:
-            return "kept" if self.share > HALF else "kept in part"
-        return "hardly used" if self.share else "dropped"
+        if self.used:
+            return "used"
+        return "used in part" if self.weight >= _HARDLY else "dropped"
 
     @property
     def fate(self) -> str:
         """The same, and which test a dropped segment failed most."""
-        if self.share:
+        if self.word != "dropped":
             return self.word
         return "dropped: too far" if self.too_far >= self.away else "dropped: points away"
 
     def sentence(self) -> str:
         """The decision in words."""
-        share = f" (used in {percent(self.share)} of epochs)" if self.share else ""
-        return f"{self.name} was {self.word}{share}: {self.why}."
+        weight = f" (weight {percent(self.weight)})" if self.weight else ""
+        return f"{self.name} was {self.word}{weight}: {self.why}."
 
 
 @dataclass(frozen=True, eq=False)
 class Selection(Sequence[SegmentUse]):
-    """Every past segment, oldest first; also reached by name with `of`."""
+    """Every past segment, oldest first; also reached by name with `of`.
+
+    `blend` is how much of the model comes from all data, from the selected segments, and from the
+    current one alone.
+    """
 
     names: tuple[Hashable, ...]
     n_rows: tuple[int, ...]
@@ -209,19 +220,23 @@ class Selection(Sequence[SegmentUse]):
     rule: Rule
     current: Hashable = None
     n_current: int = 0
+    blend: tuple[float, float, float] = _WHOLE
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __iter__(self) -> Iterator[SegmentUse]:
-        return (self._use(s) for s in range(len(self)))
+        return iter(self[:])
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self._use(s) for s in range(len(self))[index]]
+            shares = [_epoch_shares(self.folds, s, self.rule) for s in range(len(self))]
+            used = which_used([self._weight(share) for share in shares])
+            uses = [self._use(s, *of) for s, of in enumerate(zip(shares, used, strict=True))]
+            return uses[index]
         if isinstance(index, str):
             return self.of(index)
-        return self._use(range(len(self))[index])
+        return self[:][index]
 
     @property
     def disparity_max(self) -> float:
@@ -237,7 +252,7 @@ class Selection(Sequence[SegmentUse]):
         """The segment with this name."""
         if name not in self.names:
             raise InputError(f"no past segment is called {name!r}; there are {list(self.names)!r}")
-        return self._use(self.names.index(name))
+        return self[:][self.names.index(name)]
 
     def explain(self) -> str:
         """One sentence per past segment."""
@@ -267,6 +282,7 @@ class Selection(Sequence[SegmentUse]):
             "n_rows": list(self.n_rows),
             "rule": [self.rule.use_disparity, self.rule.use_gain],
             "current": [_json_name(self.current), self.n_current],
+            "blend": list(self.blend),
             "folds": [fold.to_json() for fold in self.folds],
         }
 
@@ -275,7 +291,9 @@ class Selection(Sequence[SegmentUse]):
         try:
             folds = tuple(FoldCurves.from_json(fold) for fold in record["folds"])
             names, n_rows = tuple(record["names"]), tuple(record["n_rows"])
-            selection = cls(names, n_rows, folds, Rule(*record["rule"]), *record["current"])
+            all_data, selected, alone = map(float, record.get("blend", _WHOLE))
+            blend = (all_data, selected, alone)
+            selection = cls(names, n_rows, folds, Rule(*record["rule"]), *record["current"], blend)
             _check_shapes(selection)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the record of the selection is damaged: {error!r}") from error
@@ -285,9 +303,9 @@ class Selection(Sequence[SegmentUse]):
         head = self._summary()
         if not self.names:
             return head
-        lines = [f"{'segment':<20} {'rows':>8} {'used':>5} {'disparity':>9} {'gain':>9}"]
+        lines = [f"{'segment':<20} {'rows':>8} {'weight':>6} {'disparity':>9} {'gain':>9}"]
         lines += [
-            f"{u.name!s:<20.20} {u.n_rows:>8} {percent(u.share):>5} "
+            f"{u.name!s:<20.20} {u.n_rows:>8} {percent(u.weight):>6} "
             f"{u.disparity.median:>9.3f} {u.gain.median:>+9.4f}"
             for u in self
         ]
@@ -295,34 +313,47 @@ class Selection(Sequence[SegmentUse]):
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr style='opacity:{1 if u.kept else 0.55}'><td>{html.escape(str(u.name))}</td>"
-            f"<td>{u.n_rows}</td><td>{percent(u.share)}</td><td>{u.disparity.median:.3f}</td>"
+            f"<tr style='opacity:{1 if u.used else 0.55}'><td>{html.escape(str(u.name))}</td>"
+            f"<td>{u.n_rows}</td><td>{percent(u.weight)}</td><td>{u.disparity.median:.3f}</td>"
             f"<td>{u.gain.median:+.4f}</td>"
             f"<td style='text-align:left'>{html.escape(u.why)}</td></tr>"
             for u in self
         )
         return (
             f"<table><caption>Past segments ({self._scores_note()})</caption>"
-            "<thead><tr><th>segment</th><th>rows</th><th>used</th><th>disparity</th>"
+            "<thead><tr><th>segment</th><th>rows</th><th>weight</th><th>disparity</th>"
             f"<th>gain</th><th>why</th></tr></thead><tbody>{rows}</tbody></table>"
         )
 
     def _summary(self) -> str:
-        n_kept = sum(use.kept for use in self)
-        past = f"{n_kept} of {plural(len(self), 'past segment')} kept"
-        return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {past}"
+        n_used = sum(use.used for use in self)
+        past = f"{n_used} of {plural(len(self), 'past segment')} used"
+        made = f"; {self.composition()}" if self.names and self.blend != _WHOLE else ""
+        return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {past}{made}"
+
+    def composition(self) -> str:
+        """What the model is made of, in words: "61% selected segments, 39% all data"."""
+        words = ("all data", "the selected segments", f"{self.current} alone")
+        made = sorted(zip(self.blend, words, strict=True), key=lambda part: -part[0])
+        return "the model is " + ", ".join(f"{percent(w)} {word}" for w, word in made if w > 0)
 
     def _scores_note(self) -> str:
         return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
 
-    def _use(self, s: int) -> SegmentUse:
-        shares = _epoch_shares(self.folds, s, self.rule)
+    def _weight(self, shares: _EpochShares) -> float:
+        """What a row counts: as all do in the part of all data, and if selected, in that part."""
+        all_data, selected, _ = self.blend
+        return all_data + selected * shares.used
+
+    def _use(self, s: int, shares: _EpochShares, used: bool) -> SegmentUse:
         disparity, gain = _score_at(self.folds, "disparity", s), _score_at(self.folds, "gain", s)
         bound = f", bound {self.disparity_max:.2f}" if self.rule.use_disparity else ""
         figures = f"median disparity {disparity.median:.2f}{bound}, median gain {gain.median:+.2g}"
         return SegmentUse(
             self.names[s],
             self.n_rows[s],
+            self._weight(shares),
+            used,
             shares.used,
             disparity,
             gain,
@@ -334,13 +365,29 @@ class Selection(Sequence[SegmentUse]):
 
 
 def explain_folds(
-    history: History, current: Segment, winners: Sequence[Trial[Any]], rule: Rule
+    history: History,
+    current: Segment,
+    winners: Sequence[Trial[Any]],
+    rule: Rule,
+    blend: Sequence[float] = _WHOLE,
 ) -> Selection:
     """The selection that the winning trials of all folds made together."""
+    all_data, selected, alone = map(float, blend)
     names = tuple(segment.name for segment in history)
     n_rows = tuple(len(segment) for segment in history)
     folds = tuple(FoldCurves.of(winner) for winner in winners)
-    return Selection(names, n_rows, folds, rule, current.name, len(current))
+    made_of = (all_data, selected, alone)
+    return Selection(names, n_rows, folds, rule, current.name, len(current), made_of)
+
+
+def which_used(weights: Sequence[float]) -> list[bool]:
+    """Return which segments count as used: those above half of the mean weight, and not hardly.
+
+    >>> which_used([0.02, 0.7, 0.1, 0.5])
+    [False, True, False, True]
+    """
+    bound = max(_HARDLY, float(np.mean(weights)) / 2) if weights else _HARDLY
+    return [weight >= bound for weight in weights]
 
 
 def percent(share: float) -> str:
@@ -387,9 +434,10 @@ def _flat(use: SegmentUse) -> dict[str, Any]:
         for moment in ScoreAt._fields
     }
     return {
-        "segment": use.name, "rows": use.n_rows, "kept": use.kept, "share": use.share, **scores,
+        "segment": use.name, "rows": use.n_rows, "used": use.used, "weight": use.weight,
+        "share": use.share, **scores,
         "why": use.why,
     }  # fmt: skip
 
 
-_EMPTY = _flat(SegmentUse("", 0, 0.0, ScoreAt(0, 0, 0, 0), ScoreAt(0, 0, 0, 0), 0.0, 0.0, "", ""))
+_EMPTY = _flat(SegmentUse("", 0, 0.0, False, 0.0, ScoreAt(0, 0, 0, 0), ScoreAt(0, 0, 0, 0), 0.0, 0.0, "", ""))

@@ -5,6 +5,9 @@ with Algorithm 1, and the trial with the lowest validation loss wins. With one f
 paper's method; with more, the parts of the current segment take turns at validating and the
 winners' probabilities are averaged.
 
+With `blend`, the default, all folds use the same candidate, and the winners are mixed with models
+of all data and of the present alone, by what `blending` finds.
+
 A method gets the history (past segments, oldest first, perhaps none) and the labelled rows of the
 current segment; `adapt` returns a model that predicts. Every method promises:
 
@@ -28,10 +31,11 @@ Paper: Algorithm 1 and "Parameters".
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,10 +48,12 @@ from driftquilt.core.training import Epoch, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
+from driftquilt.quilt.blending import OTHER_FOLDS, PARTS, blend_weights, choose_candidate
 from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
 from driftquilt.quilt.explanation import Selection, explain_folds
 from driftquilt.search.base import DISPARITY_RANGE, Search, Trial, best
 from driftquilt.search.bayes import Bayes
+from driftquilt.search.everything import Everything
 from driftquilt.search.shared import Shared
 
 __all__ = [
@@ -65,10 +71,9 @@ __all__ = [
     "read_clock",
 ]
 
-#: The bounds tried by default.
-CANDIDATES = tuple(round(0.125 * k, 3) for k in range(1, 17))
+#: The bounds tried by default, as shares of the largest disparity before training.
+CANDIDATES = (0.0, *(round(2 ** (-k / 2), 3) for k in range(6, -1, -1)), 2.0)
 
-FoldTrial: TypeAlias = tuple[int, Trial[Model]]
 _PAPER_RULE = Rule()
 
 
@@ -95,7 +100,8 @@ class Training:
     """Settings of every method that trains a learner; by default those of the paper.
 
     `n_classes` is needed only where a class is known that no row has. `clock` times the epochs.
-    `remote_scorer` scores a history whose rows are not all here; see `core.training.Task`.
+    `remote_scorer` scores a history whose rows are not all here; see `core.training.Task`. With
+    `blend`, folds are blocks in time.
     """
 
     learner: Learner = field(default_factory=MLP)
@@ -107,6 +113,7 @@ class Training:
     n_classes: int | None = None
     clock: Callable[[], Time] = read_clock
     remote_scorer: RemoteScorer | None = None
+    blend: bool = False
 
     def count_classes(self, history: History, current: Segment) -> int:
         n_classes = count_classes(history, current)
@@ -132,7 +139,9 @@ class Training:
                 clock=self.clock,
                 remote_scorer=self.remote_scorer,
             )
-            for fold, (train, validation) in enumerate(folds(current, self.n_folds))
+            for fold, (train, validation) in enumerate(
+                folds(current, self.n_folds, in_blocks=self.blend and bool(history))
+            )
         ]
 
 
@@ -140,18 +149,32 @@ class Training:
 class Average:
     """Several models that answer with the mean of their probabilities.
 
+    `shares` are their weights in it, which add up to 1; none means that all have the same.
     `trainings` are the epochs that made each of them, where they are known.
     """
 
     models: Sequence[Fitted]
+    shares: Sequence[float] = field(default=(), kw_only=True)
     trainings: Sequence[Sequence[Epoch]] = field(default=(), repr=False, kw_only=True)
 
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        if self.shares:
+            answers = (model.predict_proba(X) for model in self.models)
+            weighed = (np.float32(s) * p for s, p in zip(self.shares, answers, strict=True))
+            return functools.reduce(np.add, weighed)
         total = self.models[0].predict_proba(X)
         for model in self.models[1:]:
             total += model.predict_proba(X)
         total /= len(self.models)
         return total
+
+
+class FoldTrial(NamedTuple):
+    """A trial, the fold it belongs to, and which part of a blended model it is for."""
+
+    fold: int
+    trial: Trial[Model]
+    part: str = "selected"
 
 
 class TriedBound(NamedTuple):
@@ -172,8 +195,14 @@ class QuiltModel(Average):
     trials: tuple[FoldTrial, ...] = field(default=(), repr=False)
     selection: Selection
 
+    def by_fold(self) -> list[Average]:
+        """The model of each fold alone, which has not been trained on the fold's own rows."""
+        n_folds = len(self.selection.folds)
+        shares = [share * n_folds for share in self.shares[::n_folds]]
+        return [Average(self.models[k::n_folds], shares=shares) for k in range(n_folds)]
+
     def tried_bounds(self) -> list[TriedBound]:
-        """Every trial in a line, fold by fold, by rising bound."""
+        """Every trial of the search in a line, fold by fold, by rising bound."""
         lines = [
             TriedBound(
                 fold,
@@ -182,14 +211,15 @@ class QuiltModel(Average):
                 len(trial.epochs),
                 trial.disparity_max == self.selection.folds[fold].disparity_max,
             )
-            for fold, trial in self.trials
+            for fold, trial, part in self.trials
+            if part == "selected"
         ]
         return sorted(lines, key=lambda line: (line.fold, line.disparity_max))
 
 
 @dataclass(frozen=True)
 class Quilt(Training):
-    """The method; `previous` holds one model per fold to start from instead of a random one.
+    """The method; `previous` holds models to start from, fold by fold, instead of random ones.
 
     The executor runs folds side by side, and bounds too where the search can be split.
     """
@@ -206,36 +236,64 @@ class Quilt(Training):
         """Every trial of every fold, with the fold's number."""
         quilt = replace(self, n_classes=self.count_classes(history, current), executor=Threads(1))
         n_parts = -(-self.executor.n_workers // self.n_folds)
-        searches = self._search(history).split(n_parts)
-        items = [(fold, search) for fold in range(self.n_folds) for search in searches]
+        searches = [
+            (part, search)
+            for part, whole in self._searches(history).items()
+            for search in whole.split(n_parts)
+        ]
+        items = [(fold, *search) for fold in range(self.n_folds) for search in searches]
         results = self.executor.run(_try_bounds, (quilt, history, current), items)
         with one_blas_thread():
-            yield from ((items[number][0], trial) for number, trial in results)
+            for number, trial in results:
+                fold, part, _ = items[number]
+                yield FoldTrial(fold, trial, part)
 
     def conclude(
         self, history: History, current: Segment, trials: Iterable[FoldTrial]
     ) -> QuiltModel:
         """The model that the finished trials add up to."""
-        ordered = tuple(sorted(trials, key=lambda trial: (trial[0], trial[1].disparity_max)))
-        n_folds = 1 + max(fold for fold, _ in ordered)
-        winners = [best(trial for of, trial in ordered if of == fold) for fold in range(n_folds)]
-        selection = explain_folds(history, current, winners, self.rule)
+        ordered = tuple(sorted(trials, key=lambda t: (t.fold, t.part, t.trial.disparity_max)))
+        n_folds = 1 + max(trial.fold for trial in ordered)
+        of_folds = [
+            {part: [t.trial for t in ordered if (t.fold, t.part) == (fold, part)] for part in PARTS}
+            for fold in range(n_folds)
+        ]
+        if not self.blend or not history:
+            winners = [best(parts["selected"]) for parts in of_folds]
+            selection = explain_folds(history, current, winners, self.rule)
+            weights, chosen = np.ones(1), [winners]
+        else:
+            validations = [task.validation for task in self.tasks(history, current)]
+            with one_blas_thread():
+                chosen = _choose(of_folds, validations)
+                likelihood = np.stack([_likelihood(trials, validations) for trials in chosen])
+            weight = np.concatenate([validation.weight for validation in validations])
+            weights = blend_weights(likelihood, weight)
+            selection = explain_folds(history, current, chosen[1], self.rule, weights)
+        used = [trials for trials, weight in zip(chosen, weights, strict=True) if weight > 0]
         return QuiltModel(
-            models=[winner.model for winner in winners],
-            trainings=[winner.epochs for winner in winners],
+            models=[trial.model for trials in used for trial in trials],
+            shares=[float(w) / n_folds for w in weights if 0 < w < 1 for _ in range(n_folds)],
+            trainings=[trial.epochs for trials in used for trial in trials],
             trials=ordered,
             selection=selection,
         )
 
     def count_trials(self, history: History) -> int:
         """How many trials there will be, over all folds."""
-        return self.n_folds * self._search(history).n_trials
+        return self.n_folds * sum(s.n_trials for s in self._searches(history).values())
 
-    def _search(self, history: History) -> Search:
-        """The search, or a single trial where no bound could make a difference."""
+    def _searches(self, history: History) -> dict[str, Search]:
+        """What is trained for each part; a single trial where no bound could make a difference."""
+        selected: Search = Shared((DISPARITY_RANGE[1],))
         if history and self.rule.use_disparity:
-            return self.search
-        return Shared((DISPARITY_RANGE[1],))
+            selected = self.search
+        if not history or not self.blend:
+            return {"selected": selected}
+        searches: dict[str, Search] = {"all": Everything(), "selected": selected}
+        if 0.0 not in getattr(selected, "candidates", ()):  # which lets nothing pass
+            searches["current"] = Shared((0.0,))
+        return searches
 
     def start(self, task: Task, fold: int, n_classes: int) -> Callable[[], Model]:
         """What makes the model that every trial of a fold begins with."""
@@ -245,12 +303,49 @@ class Quilt(Training):
         return lambda: self.learner.start(task.current.X, n_classes, task.seed)
 
 
+def _choose(
+    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]], validations: Sequence[Segment]
+) -> list[list[Trial[Model]]]:
+    """The trials of all folds that make each part of a blended model, in the order of `PARTS`.
+
+    Where the folds tried the same candidates, each also listens to the rows of the others.
+    """
+    selected = [best(parts["selected"]) for parts in of_folds]
+    by_candidate = [{t.candidate: t for t in parts["selected"]} for parts in of_folds]
+    if len({tuple(trials) for trials in by_candidate}) == 1:
+        options = [list(trials) for trials in zip(*map(dict.values, by_candidate), strict=True)]
+        likelihood = np.stack([_likelihood(trials, validations) for trials in options])
+        weight = np.concatenate([validation.weight for validation in validations])
+        fold_of = np.repeat(np.arange(len(validations)), [len(rows) for rows in validations])
+        for fold in range(len(validations)):
+            heard = weight * np.where(fold_of == fold, 1.0, OTHER_FOLDS)
+            selected[fold] = options[choose_candidate(likelihood, heard)][fold]
+    everything = [best(parts["all"]) for parts in of_folds]
+    current = [
+        next(t for t in (*parts["current"], *parts["selected"]) if t.disparity_max == 0)
+        for parts in of_folds
+    ]
+    return [everything, selected, current]
+
+
+def _likelihood(
+    trials: Sequence[Trial[Model]], validations: Sequence[Segment]
+) -> NDArray[np.float64]:
+    """What each fold's model gives to the true class of the rows that it was not trained on."""
+    return np.concatenate(
+        [
+            trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y].astype(np.float64)
+            for trial, rows in zip(trials, validations, strict=True)
+        ]
+    )
+
+
 def _try_bounds(
-    shared: tuple[Quilt, History, Segment], item: tuple[int, Search]
+    shared: tuple[Quilt, History, Segment], item: tuple[int, str, Search]
 ) -> Iterator[Trial[Model]]:
     """The trials of one search for one fold."""
     quilt, history, current = shared
-    fold, search = item
+    fold, _, search = item
     task = quilt.tasks(history, current, quilt.rule)[fold]
     start = quilt.start(task, fold, quilt.count_classes(history, current))
     with one_blas_thread():
@@ -264,7 +359,8 @@ PAPER = Quilt(search=Bayes())
 DEFAULT = Quilt(
     learner=MLP(learning_rate=None, batch_size=64),
     n_folds=4,
-    patience=8,
+    patience=6,
     sampling=Sampling(score_rows=256, score_every=3, epoch_rows=2048, averaging=0.8),
-    search=Shared(CANDIDATES, drop_by=0.6),
+    search=Shared(CANDIDATES, relative=True),
+    blend=True,
 )

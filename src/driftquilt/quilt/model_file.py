@@ -1,6 +1,6 @@
 """A fitted classifier in one file: weights as safetensors, everything else as JSON in its header.
 
-Weights of all folds are tensors named "fold.name"; settings, classes, encoding and explanation are
+Weights of all models are tensors named "number.name"; settings, classes, encoding and explanation are
 one JSON record. Rows are not saved, and neither is code: a model trained by your own learner needs
 that learner again. The header has a SHA-256 of weights and record, so damage is noticed before
 anything is used. Nothing is ever unpickled. A file is replaced as a whole, or not at all.
@@ -65,8 +65,8 @@ C = TypeVar("C", bound="QuiltClassifier")
 def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Weights and record of a fitted classifier."""
     tensors = {
-        f"{fold}.{name}": tensor
-        for fold, model in enumerate(clf.model_.models)
+        f"{number}.{name}": tensor
+        for number, model in enumerate(clf.model_.models)
         for name, tensor in model.tensors().items()
     }
     # Where a model was trained is not part of it.
@@ -80,6 +80,7 @@ def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "classes": {"dtype": clf.classes_.dtype.str, "values": clf.classes_.tolist()},
         "encoder": None if clf.encoder_ is None else clf.encoder_.to_json(),
         "rows": None if clf.encoder_ is not None else [clf.row_dtype_.str, *clf.row_shape_],
+        "shares": list(clf.model_.shares),
         "selection": clf.selection_.to_json(),
         "search": json_safe(clf.search_),
     }
@@ -114,8 +115,10 @@ def _restore(
     clf.learner_ = clf.make_learner()
     clf.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
     clf.selection_ = Selection.from_json(record["selection"])
-    models = _models(tensors, clf.learner_, len(clf.selection_.folds), len(clf.classes_))
-    clf.model_ = QuiltModel(models=models, selection=clf.selection_)
+    shares = tuple(map(float, record.get("shares", ())))
+    n_models = len(shares) or len(clf.selection_.folds)
+    models = _models(tensors, clf.learner_, n_models, len(clf.classes_))
+    clf.model_ = QuiltModel(models=models, shares=shares, selection=clf.selection_)
     clf.search_ = [TriedBound(*line) for line in record["search"]]
     clf.disparity_max_ = clf.selection_.disparity_max
     _restore_input(clf, record)
@@ -138,13 +141,13 @@ def _shapes(tensors: dict[str, NDArray[Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def _models(
-    tensors: dict[str, NDArray[Any]], maker: Learner, n_folds: int, n_classes: int
+    tensors: dict[str, NDArray[Any]], maker: Learner, n_models: int, n_classes: int
 ) -> list[Model]:
-    by_fold: list[dict[str, NDArray[Any]]] = [{} for _ in range(n_folds)]
+    by_model: list[dict[str, NDArray[Any]]] = [{} for _ in range(n_models)]
     for name, tensor in tensors.items():
-        fold, _, rest = name.partition(".")
-        by_fold[int(fold)][rest] = tensor
-    return [maker.restore(part, n_classes) for part in by_fold]
+        number, _, rest = name.partition(".")
+        by_model[int(number)][rest] = tensor
+    return [maker.restore(part, n_classes) for part in by_model]
 
 
 def _restore_input(clf: QuiltClassifier, record: dict[str, Any]) -> None:

@@ -27,8 +27,13 @@ DISPARITY_RANGE = (0.0, 2.0)
 
 @dataclass(frozen=True)
 class Trial(Generic[M]):
-    """One bound and the training it led to; one that was given up on is not finished."""
+    """One bound and the training it led to; one that was given up on is not finished.
 
+    `candidate` is what the search tried: the bound itself, or what it was computed from, which is
+    the same in every fold.
+    """
+
+    candidate: float
     disparity_max: float
     validation_loss: float
     finished: bool
@@ -49,9 +54,10 @@ class Search(Protocol):
         """At most so many searches that do not depend on each other; perhaps only this one."""
 
 
-def finish(run: Run[M], disparity_max: float) -> Trial[M]:
+def finish(run: Run[M], disparity_max: float, candidate: float | None = None) -> Trial[M]:
     """The trial that a run stands for when nothing more is done with it."""
-    return Trial(disparity_max, run.best_loss, run.finished, tuple(run.epochs), run.best)
+    tried = disparity_max if candidate is None else candidate
+    return Trial(tried, disparity_max, run.best_loss, run.finished, tuple(run.epochs), run.best)
 
 
 def best(trials: Iterable[Trial[M]]) -> Trial[M]:

@@ -1,0 +1,98 @@
+"""How much of the answer comes from all data, from the selected past, and from the present alone.
+
+A selection can be wrong: where nothing drifted, or where the few labelled rows of the current
+segment do not stand for the rest of it, training on everything is better. So three models are
+trained per fold, and their probabilities are mixed:
+
+    all       on all past segments and the current one
+    selected  on the segments that Quilt selects
+    current   on the current segment alone
+
+The mixture is judged by what each model says of labelled rows that it was not trained on. Folds
+are blocks in time, as neighbours are alike. First the weights of highest likelihood are found
+(EM, with some rows' worth of belief in the selection). Then they are drawn back towards "all": a
+share t of the way to those weights is gone, where t has the highest
+
+    mean gain in log-likelihood over "all"  -  its standard error
+
+and the error counts whole blocks of rows, not single ones. Few labelled rows, or blocks that
+contradict each other, thus move the model little. `choose_candidate` leans the same way: of the
+candidates whose loss cannot be told from the lowest, it takes the one that uses most of the past.
+A fold has few rows to choose by, so it listens to those of the others too, by `OTHER_FOLDS`.
+
+    likelihood  (K, n)  what each of K models gives to the true class of each labelled row,
+                        rows in order of time
+
+>>> L = np.array([[0.5] * 40, [0.9] * 40, [0.1] * 40])
+>>> blend_weights(L, np.ones(40)).round(2).tolist()
+[0.0, 1.0, 0.0]
+>>> blend_weights(L[:, :2], np.ones(2)).argmax()
+np.int64(1)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["OTHER_FOLDS", "PARTS", "blend_weights", "choose_candidate"]
+
+#: What a blended model is made of, in the order of its weights.
+PARTS = ("all", "selected", "current")
+#: What a row of another fold counts when a fold chooses its candidate.
+OTHER_FOLDS = 0.5
+
+_BLOCKS = 8  # of rows that count as one observation each
+_LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
+_EM_STEPS = 200
+_BELIEF = np.array([0.2, 5.0, 0.2])  # rows that speak for each model before any is seen
+_SHARES = np.linspace(0, 1, 41)
+_ERRORS = 0.5  # standard errors within which a candidate is as good as the best
+_NEGLIGIBLE = 0.01  # weight below which a model is left out
+
+
+def blend_weights(
+    likelihood: NDArray[np.float64], weight: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """The weight of each of `PARTS`, which add up to 1."""
+    L = np.maximum(likelihood, _LOWEST)
+    best = _most_likely(L, weight)
+    rest = np.eye(len(L))[0]
+    mixtures = [(1 - share) * rest + share * best for share in _SHARES]
+    gains = [np.log(mixture @ L) - np.log(L[0]) for mixture in mixtures]
+    chosen = mixtures[int(np.argmax([_mean(d, weight) - _error(d, weight) for d in gains]))]
+    chosen = np.where(chosen < _NEGLIGIBLE, 0.0, chosen)
+    weights: NDArray[np.float64] = chosen / chosen.sum()
+    return weights
+
+
+def choose_candidate(likelihood: NDArray[np.float64], weight: NDArray[np.floating]) -> int:
+    """The candidate to use; they are ordered from those that use least of the past to most."""
+    log_likelihood = np.log(np.maximum(likelihood, _LOWEST))
+    best = int(np.argmax([_mean(row, weight) for row in log_likelihood]))
+    for number in range(len(likelihood) - 1, best, -1):
+        loss = log_likelihood[best] - log_likelihood[number]
+        if _mean(loss, weight) <= _ERRORS * _error(loss, weight):
+            return number
+    return best
+
+
+def _most_likely(L: NDArray[np.float64], weight: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The weights under which the labels are most likely, some rows being believed before."""
+    weights = np.full(len(L), 1 / len(L))
+    for _ in range(_EM_STEPS):
+        shares = weights[:, None] * L
+        weights = (shares / shares.sum(axis=0)) @ weight + _BELIEF
+        weights /= weights.sum()
+    return weights
+
+
+def _mean(values: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
+    return float(np.average(values, weights=weight))
+
+
+def _error(values: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
+    """The standard error of the mean, each block of neighbours being one observation."""
+    off = (values - _mean(values, weight)) * weight
+    blocks = np.array_split(off, min(_BLOCKS, len(off)))
+    return float(np.sqrt(sum(block.sum() ** 2 for block in blocks)) / weight.sum())
