@@ -378,7 +378,7 @@ def test_curves_are_those_of_the_winning_trials() -> None:
     epochs = (epoch(np.nan, 0.1), epoch(0.4, 0.2), epoch(0.3, 0.7), epoch(0.3, 0.9))
     may = Segment("May", np.zeros((5, 1)), np.zeros(5, np.int64), np.ones(5, np.float32))
     [use] = selection = explain_folds(
-        [may], may, [Trial[Any](0.5, 0.3, True, epochs, None)], Rule()
+        [may], may, [Trial[Any](0.5, 0.5, 0.3, True, epochs, None)], Rule()
     )
     assert selection.folds[0].best == 2
     assert use.n_rows == 5

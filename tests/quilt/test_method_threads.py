@@ -49,7 +49,7 @@ HISTORY, CURRENT = stream()
 
 def outcome(quilt: Quilt) -> tuple[bytes, str, list[tuple[int, float, float, bool]]]:
     model = quilt.adapt(HISTORY, CURRENT)
-    trials = [(k, t.disparity_max, t.validation_loss, t.finished) for k, t in model.trials]
+    trials = [(k, t.disparity_max, t.validation_loss, t.finished) for k, t, _ in model.trials]
     return (
         model.predict_proba(CURRENT.X).tobytes(), json.dumps(model.selection.to_json()), trials
     )  # fmt: skip

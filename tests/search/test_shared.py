@@ -148,7 +148,7 @@ def test_there_are_as_many_trials_as_candidates() -> None:
 
 
 def trial(bound: float, loss: float) -> Trial[MLPModel]:
-    return Trial(bound, loss, True, (), start())
+    return Trial(bound, bound, loss, True, (), start())
 
 
 def test_best_prefers_the_lower_loss_and_then_the_smaller_bound() -> None:

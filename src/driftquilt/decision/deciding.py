@@ -335,8 +335,10 @@ class LabelledTable:
         y = np.searchsorted(clf.classes_, self.labels.of(current))
         numbers = np.arange(len(current))  # stand for the rows, to see how folds divide them
         weight = np.ones(len(y), dtype=np.float32)
-        divided = folds(Segment("", numbers[:, None], y, weight), clf.n_folds)
-        for model, (_, validation) in zip(clf.model_.models, divided, strict=True):
+        rows = Segment("", numbers[:, None], y, weight)
+        in_blocks = clf.blend and len(clf.selection_) > 0
+        divided = folds(rows, clf.n_folds, in_blocks=in_blocks)
+        for model, (_, validation) in zip(clf.model_.by_fold(), divided, strict=True):
             at = validation.X[:, 0]
             correct = self._answers(clf, model, current[at]) == y[at]
             shares.append(float(np.mean(correct)))

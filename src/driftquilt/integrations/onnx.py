@@ -105,7 +105,8 @@ def to_onnx(clf: QuiltClassifier, missing: str) -> bytes:
         matrix, order = _add_columns(graph, clf.encoder_, inputs, missing, far)
     else:
         matrix, order = _add_matrix(graph, clf.n_features_in_, far)
-    probabilities = graph.add("Mean", *(_add_net(graph, matrix, order, net) for net in nets))
+    answers = [_add_net(graph, matrix, order, net) for net in nets]
+    probabilities = _add_mean(graph, answers, clf.model_.shares)
     best = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
     graph.output(OUTPUTS[0], graph.add("Gather", graph.constant(classes), best), classes.dtype)
     graph.output(OUTPUTS[1], probabilities, np.float32, width=len(classes))
@@ -232,6 +233,17 @@ def _add_net(graph: Graph, matrix: str, order: Sequence[int], net: MLPModel) -> 
     weights = [graph.constant(values) for values in (first[order], bias, head, offset)]
     hidden = graph.add("Relu", graph.add("Gemm", matrix, *weights[:2]))
     return graph.add("Softmax", graph.add("Gemm", hidden, *weights[2:], transB=1), axis=1)
+
+
+def _add_mean(graph: Graph, answers: Sequence[str], shares: Sequence[float]) -> str:
+    """The mean of the answers, by their shares if they have any."""
+    if not shares:
+        return graph.add("Mean", *answers)
+    weighed = [
+        graph.add("Mul", answer, graph.constant(np.array(share, dtype=np.float32)))
+        for answer, share in zip(answers, shares, strict=True)
+    ]
+    return graph.add("Sum", *weighed)
 
 
 def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:

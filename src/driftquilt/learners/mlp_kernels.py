@@ -605,17 +605,17 @@ def embed(X: Floats, theta: Floats, embedding: Floats, probabilities: Floats) ->
             softmax(probabilities[start + i])
 
 
-@kernel(VOID(MATRIX, MATRIX, INT, FLOAT, CODES, OUT_MATRIX))
+@kernel(VOID(MATRIX, MATRIX, INT, VECTOR, CODES, OUT_MATRIX))
 def add_answers(
-    X: Floats, thetas: Floats, n_hidden: int, share: float, codes: Codes, probabilities: Floats
+    X: Floats, thetas: Floats, n_hidden: int, shares: Floats, codes: Codes, probabilities: Floats
 ) -> None:
-    """Add the mean answer of some nets, by its share, to class probabilities (n, C).
+    """Add the answers of some nets, each by its share, to class probabilities (n, C).
 
     Class c of the nets is `codes[c]`. Each row goes by itself, so that its answer is the same
     whatever rows come with it.
     """
     n_rows, n_features = X.shape
-    n_classes, each = len(codes), np.float32(share / len(thetas))
+    n_classes = len(codes)
     hidden, z = np.empty(n_hidden, np.float32), np.empty(n_classes, np.float32)
     for net in range(len(thetas)):
         first, bias, head, offset = unpack(thetas[net], n_features, n_hidden, n_classes)
@@ -625,7 +625,7 @@ def add_answers(
             logits(hidden, bias, lines, shift, z)
             softmax(z)
             for c in range(n_classes):
-                probabilities[i, codes[c]] += each * z[c]
+                probabilities[i, codes[c]] += shares[net] * z[c]
 
 
 @kernel(VOID(VECTOR, INT, OUT_VECTOR, FLOAT, INT, OUT_VECTOR))

@@ -77,7 +77,7 @@ class _Preset(NamedTuple):
         assert isinstance(quilt.learner, MLP)  # noqa: S101
         training = (quilt.n_folds, quilt.max_epochs, quilt.patience)
         learner, sampling = astuple(quilt.learner), astuple(quilt.sampling)
-        return cls(search, *training, *learner, *sampling, quilt.blend)
+        return cls._make((search, *training, *learner, *sampling, quilt.blend))
 
 
 _DEFAULT, _PAPER = _Preset.of("shared", DEFAULT), _Preset.of("bayes", PAPER)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -252,7 +252,8 @@ class Selection(Sequence[SegmentUse]):
         """The segment with this name."""
         if name not in self.names:
             raise InputError(f"no past segment is called {name!r}; there are {list(self.names)!r}")
-        return self[:][self.names.index(name)]
+        use: SegmentUse = self[:][self.names.index(name)]
+        return use
 
     def explain(self) -> str:
         """One sentence per past segment."""
@@ -293,7 +294,8 @@ class Selection(Sequence[SegmentUse]):
             names, n_rows = tuple(record["names"]), tuple(record["n_rows"])
             all_data, selected, alone = map(float, record.get("blend", _WHOLE))
             blend = (all_data, selected, alone)
-            selection = cls(names, n_rows, folds, Rule(*record["rule"]), *record["current"], blend)
+            rule, (current, n_current) = Rule(*record["rule"]), record["current"]
+            selection = cls(names, n_rows, folds, rule, current, n_current, blend)
             _check_shapes(selection)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the record of the selection is damaged: {error!r}") from error
@@ -369,7 +371,7 @@ def explain_folds(
     current: Segment,
     winners: Sequence[Trial[Any]],
     rule: Rule,
-    blend: Sequence[float] = _WHOLE,
+    blend: Iterable[float] = _WHOLE,
 ) -> Selection:
     """The selection that the winning trials of all folds made together."""
     all_data, selected, alone = map(float, blend)
@@ -440,4 +442,6 @@ def _flat(use: SegmentUse) -> dict[str, Any]:
     }  # fmt: skip
 
 
-_EMPTY = _flat(SegmentUse("", 0, 0.0, False, 0.0, ScoreAt(0, 0, 0, 0), ScoreAt(0, 0, 0, 0), 0.0, 0.0, "", ""))
+_EMPTY = _flat(
+    SegmentUse("", 0, 0.0, False, 0.0, ScoreAt(0, 0, 0, 0), ScoreAt(0, 0, 0, 0), 0.0, 0.0, "", "")
+)

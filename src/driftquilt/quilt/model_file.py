@@ -1,9 +1,9 @@
 """A fitted classifier in one file: weights as safetensors, everything else as JSON in its header.
 
-Weights of all models are tensors named "number.name"; settings, classes, encoding and explanation are
-one JSON record. Rows are not saved, and neither is code: a model trained by your own learner needs
-that learner again. The header has a SHA-256 of weights and record, so damage is noticed before
-anything is used. Nothing is ever unpickled. A file is replaced as a whole, or not at all.
+Weights of all models are tensors named "number.name"; settings, classes, encoding and explanation
+are one JSON record. Rows are not saved, and neither is code: a model trained by your own learner
+needs that learner again. The header has a SHA-256 of weights and record, so damage is noticed
+before anything is used. Nothing is ever unpickled. A file is replaced as a whole, or not at all.
 
 >>> import numpy as np, tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"

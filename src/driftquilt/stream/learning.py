@@ -214,7 +214,7 @@ class Champion:
         encoder = replace(clf.encoder_, limit=FAR)  # as the online net's
         codes = np.array([classes.index(label) for label in clf.classes_.tolist()], dtype=np.int64)
         models = [model.copy() for model in clf.model_.models]
-        self.expert = Expert(encoder, Nets.of(models), codes)
+        self.expert = Expert(encoder, Nets.of(models, clf.model_.shares), codes)
         self._own = {code: own for own, code in enumerate(codes.tolist())}
 
     def learn(self, frame: Frame, code: int, n_classes: int) -> NDArray[np.float32]:
@@ -239,15 +239,16 @@ class Champion:
         for name, tensor in tensors.items():
             fold, _, rest = name.partition(".")
             parts.setdefault(int(fold), {})[rest] = tensor
-        n_folds, n_classes = len(self.expert.nets.models), len(self._own)
-        models = [self.clf.learner_.restore(parts.get(k, {}), n_classes) for k in range(n_folds)]
-        self.expert = replace(self.expert, nets=Nets.of(models))
+        n_models, n_classes = len(self.expert.nets.models), len(self._own)
+        models = [self.clf.learner_.restore(parts.get(k, {}), n_classes) for k in range(n_models)]
+        self.expert = replace(self.expert, nets=Nets.of(models, self.clf.model_.shares))
 
     def _spread(
         self, answers: Sequence[NDArray[np.float32]], n_classes: int
     ) -> NDArray[np.float32]:
         """The mean of the nets' answers (C',) over the classes of the stream (C,)."""
-        mean, codes = sum(answers[1:], answers[0]) / np.float32(len(answers)), self.expert.codes
+        shares, codes = self.expert.nets.shares.astype(np.float32), self.expert.codes
+        mean = sum(share * answer for share, answer in zip(shares, answers, strict=True))
         spread = np.zeros(n_classes, dtype=np.float32)
         spread[codes] = mean
         return spread
@@ -273,7 +274,7 @@ class OnlineNet:
         self._seed = seed
         self.features = Features()
         self._net: MLPModel | None = None
-        self._nets, self._codes = Nets(()), np.arange(0)
+        self._nets, self._codes = Nets.of(()), np.arange(0)
 
     @property
     def n_classes(self) -> int:
