@@ -16,7 +16,8 @@ share t of the way to those weights is gone, where t has the highest
     mean gain in log-likelihood over "all"  -  its standard error
 
 and the error counts whole blocks of rows, not single ones. Few labelled rows, or blocks that
-contradict each other, thus move the model little. `choose_candidate` leans the same way: of the
+contradict each other, thus move the model little. Nor do rows that lack classes: what they say
+counts by the share of past rows whose class they have. `choose_candidate` leans the same way: of the
 candidates whose loss cannot be told from the lowest, it takes the one that uses most of the past.
 A fold has few rows to choose by, so it listens to those of the others too, by `OTHER_FOLDS`.
 
@@ -52,15 +53,19 @@ _NEGLIGIBLE = 0.01  # weight below which a model is left out
 
 
 def blend_weights(
-    likelihood: NDArray[np.float64], weight: NDArray[np.floating]
+    likelihood: NDArray[np.float64], weight: NDArray[np.floating], coverage: float = 1.0
 ) -> NDArray[np.float64]:
-    """The weight of each of `PARTS`, which add up to 1."""
+    """The weight of each of `PARTS`, which add up to 1.
+
+    `coverage` is the share of past rows whose class the labelled rows have.
+    """
     L = np.maximum(likelihood, _LOWEST)
     best = _most_likely(L, weight)
     rest = np.eye(len(L))[0]
     mixtures = [(1 - share) * rest + share * best for share in _SHARES]
     gains = [np.log(mixture @ L) - np.log(L[0]) for mixture in mixtures]
     chosen = mixtures[int(np.argmax([_mean(d, weight) - _error(d, weight) for d in gains]))]
+    chosen = (1 - coverage) * rest + coverage * chosen
     chosen = np.where(chosen < _NEGLIGIBLE, 0.0, chosen)
     weights: NDArray[np.float64] = chosen / chosen.sum()
     return weights

@@ -268,7 +268,7 @@ class Quilt(Training):
                 chosen = _choose(of_folds, validations)
                 likelihood = np.stack([_likelihood(trials, validations) for trials in chosen])
             weight = np.concatenate([validation.weight for validation in validations])
-            weights = blend_weights(likelihood, weight)
+            weights = blend_weights(likelihood, weight, _coverage(history, current))
             selection = explain_folds(history, current, chosen[1], self.rule, weights)
         used = [trials for trials, weight in zip(chosen, weights, strict=True) if weight > 0]
         return QuiltModel(
@@ -301,6 +301,12 @@ class Quilt(Training):
             tensors = self.previous[fold % len(self.previous)].tensors()
             return lambda: self.learner.restore(tensors, n_classes)
         return lambda: self.learner.start(task.current.X, n_classes, task.seed)
+
+
+def _coverage(history: History, current: Segment) -> float:
+    """The share of past rows whose class the current segment has."""
+    seen = np.unique(current.y)
+    return sum(int(np.isin(s.y, seen).sum()) for s in history) / sum(map(len, history))
 
 
 def _choose(
