@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
+from rich.console import Console
 from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks.messy_tables import messy_table
@@ -116,6 +116,7 @@ def answers(case: Case, seed: int) -> Iterator[tuple[str, NDArray[Any], float]]:
     clf.partial_fit(case.X, case.y, classes=classes, segments=case.segments)
     yield "default", clf.predict_proba(case.X_test), time.process_time() - started
     codes, names = pd.factorize(case.segments)
+    assert clf.encoder_ is not None  # noqa: S101
     matrix = clf.encoder_.transform(read_frame(case.X))
     history, current = cut(matrix, case.y, codes, list(names))
     test = clf.encoder_.transform(read_frame(case.X_test))
@@ -151,10 +152,8 @@ def scores(y: NDArray[np.int64], probabilities: NDArray[Any]) -> dict[str, float
 
 def compare(results: pd.DataFrame) -> pd.DataFrame:
     """The default against the better naive choice: a line per table, means over the rest."""
-    means = results.groupby(["table", "method"])[
-        ["log_loss", "auc", "accuracy", "ece", "cpu"]
-    ].mean()
-    by_table = means.unstack("method")
+    figures = ["log_loss", "auc", "accuracy", "ece", "cpu"]
+    by_table = results.groupby(["table", "method"])[figures].mean().unstack("method")
     naive = ["all", "current"]
     best_loss = by_table["log_loss"][naive].min(axis=1)
     return pd.DataFrame(
@@ -172,6 +171,8 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
+    """Run from the command line."""
+    console, progress = Console(width=160), Console(stderr=True)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -189,7 +190,7 @@ def main() -> None:
                 found = {"auc": np.nan, "ece": np.nan, **scores(case.y_test, answer), "cpu": cpu}
                 key = {"table": case.table, "segment": case.segment, "seed": seed}
                 lines.append({**key, "method": method, **found})
-        print(f"{case.table}, segment {case.segment}", file=sys.stderr)
+        progress.print(f"{case.table}, segment {case.segment}")
     results = pd.DataFrame(lines)
     if options.out is not None:
         with options.out.open("w", newline="") as file:
@@ -197,8 +198,8 @@ def main() -> None:
             writer.writeheader()
             writer.writerows(lines)
     table = compare(results)
-    print(table.round(4).to_string())
-    print("mean", table[["worse_by_%", "auc_gain"]].mean().round(4).to_dict())
+    console.print(table.round(4).to_string())
+    console.print("mean", table[["worse_by_%", "auc_gain"]].mean().round(4).to_dict())
 
 
 if __name__ == "__main__":

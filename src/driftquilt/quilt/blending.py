@@ -17,8 +17,10 @@ share t of the way to those weights is gone, where t has the highest
 
 and the error counts whole blocks of rows, not single ones. Few labelled rows, or blocks that
 contradict each other, thus move the model little. Nor do rows that lack classes: what they say
-counts by the share of past rows whose class they have. `choose_candidate` leans the same way: of the
-candidates whose loss cannot be told from the lowest, it takes the one that uses most of the past.
+counts by the share of past rows whose class they have.
+
+`choose_candidate` leans the same way: of the candidates whose loss cannot be told from the lowest,
+it takes the one that uses most of the past.
 A fold has few rows to choose by, so it listens to those of the others too, by `OTHER_FOLDS`.
 
     likelihood  (K, n)  what each of K models gives to the true class of each labelled row,
