@@ -96,6 +96,16 @@ def test_the_current_rows_take_half_an_epoch_if_they_can_and_more_only_where_the
         assert len(last) in (n_current, epoch_rows - n_past)
 
 
+def test_drawn_evenly_current_rows_get_their_share_and_no_more() -> None:
+    past, current = [rows("may", 9000)], rows("june", 1000)
+    drawn = [
+        len(Sampling(epoch_rows=500).to_train(past, current, generator(k), evenly=True)[-1])
+        for k in range(200)
+    ]
+    assert 48 < np.mean(drawn) < 52  # a tenth of the epoch
+    assert len(Sampling(epoch_rows=500).to_train(past, current, generator())[-1]) == 250
+
+
 def test_a_long_current_segment_leaves_room_for_the_past_and_is_drawn_anew() -> None:
     past, current, sampling = history([1000]), rows("now", 5000), Sampling(epoch_rows=100)
     drawn = [sampling.to_train(past, current, generator(seed)) for seed in range(50)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, cut, folds
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Epoch, Run, Task, train
@@ -18,6 +19,7 @@ from driftquilt.errors import InputError, LearnerError
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.search.base import Trial, best, finish
+from driftquilt.search.everything import Everything
 from driftquilt.search.shared import Shared
 
 LEARNER = MLP(hidden_units=16, learning_rate=0.01)
@@ -179,3 +181,24 @@ def test_training_on_rows_without_numbers_is_found_to_have_diverged() -> None:
 def test_candidates_that_are_no_bounds_are_refused(candidates: tuple[float, ...]) -> None:
     with pytest.raises(InputError, match="candidates are disparity bounds"):
         Shared(candidates)
+
+
+def test_relative_candidates_are_shares_of_the_largest_disparity_before_training() -> None:
+    task = sine_task()
+    largest = Run(task, start()).score().disparity.max()
+    trials = {t.candidate: t for t in Shared((0.0, 0.5, 1.0), relative=True).trials(task, start)}
+    assert {c: t.disparity_max for c, t in trials.items()} == {
+        c: pytest.approx(c * largest) for c in (0.0, 0.5, 1.0)
+    }
+    for trial in trials.values():
+        assert facts(trial) == facts(lone(task, trial.disparity_max))
+
+
+def test_everything_trains_on_all_segments_alike_and_scores_none() -> None:
+    task = replace(sine_task(), sampling=Sampling(score_rows=32, epoch_rows=150))
+    [trial] = Everything().trials(task, start)
+    n_rows = sum(map(len, task.history)) + len(task.current)
+    assert all(epoch.selected.all() and epoch.n_rows == n_rows for epoch in trial.epochs)
+    assert all(np.isnan(epoch.scores.gain).all() for epoch in trial.epochs)
+    assert math.isfinite(trial.validation_loss)
+    assert Everything().split(3) == [Everything()]

@@ -224,7 +224,7 @@ class Quilt(Training):
     The executor runs folds side by side, and bounds too where the search can be split.
     """
 
-    search: Search = field(default_factory=lambda: Shared(CANDIDATES))
+    search: Search = field(default_factory=lambda: Shared(CANDIDATES, relative=True))
     rule: Rule = field(default_factory=Rule)
     previous: Sequence[Model] = ()
     executor: Executor = field(default_factory=Threads)
