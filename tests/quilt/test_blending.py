@@ -154,8 +154,8 @@ def answers_alike(one: QuiltModel, other: QuiltModel, rows: Segment) -> bool:
 
 
 def test_the_paper_does_not_blend_and_the_default_does() -> None:
-    assert DEFAULT.blend and not PAPER.blend and not Quilt().blend
-    assert QuiltClassifier().blend and not QuiltClassifier.paper().blend
+    assert [DEFAULT.blend, PAPER.blend, Quilt().blend] == [True, False, False]
+    assert [QuiltClassifier().blend, QuiltClassifier.paper().blend] == [True, False]
 
 
 def test_blocks_are_neighbours_in_time_and_every_row_validates_once() -> None:
