@@ -222,19 +222,39 @@ def test_only_the_proportions_of_weights_matter() -> None:
     assert not same(quilt().fit(X, Y, MONTH, weight), fitted())
 
 
-def test_class_weight_equals_the_sample_weight_it_stands_for() -> None:
-    by_class = fitted(class_weight=MappingProxyType({1: 3.0}))
-    assert same(by_class, quilt().fit(X, Y, MONTH, np.where(Y == 1, 3.0, 1.0)))
+def odds(clf: QuiltClassifier) -> Any:
+    """How much more probable the second class is than the first."""
+    first, second = clf.predict_proba(NEW).T
+    return second / first
+
+
+def test_class_weight_trains_as_sample_weight_but_answers_for_the_rows_as_they_are() -> None:
+    by_class = fitted(class_weight=MappingProxyType({1: 3.0}), n_folds=1, blend=False)
+    by_row = quilt(n_folds=1, blend=False).fit(X, Y, MONTH, np.where(Y == 1, 3.0, 1.0))
+    np.testing.assert_allclose(3.0 * odds(by_class), odds(by_row), rtol=1e-3)
+
+
+@pytest.mark.parametrize("blend", [True, False])
+def test_with_class_weights_probabilities_stay_calibrated_and_answers_favour_the_class(
+    blend: bool,
+) -> None:
+    rng = np.random.default_rng(5)
+    rows, month = rng.normal(size=(6000, 2)), np.repeat([0, 1, 2], 2000)
+    rare = (rng.random(6000) < 1 / (1 + np.exp(3.5 - rows[:, 0]))).astype(np.int64)
+    plain = quilt(blend=blend).fit(rows, rare, month)
+    balanced = quilt(blend=blend, class_weight="balanced").fit(rows, rare, month)
+    for clf in (plain, balanced):
+        assert clf.predict_proba(rows)[:, 1].mean() == pytest.approx(rare.mean(), abs=0.02)
+    assert plain.predict(rows).mean() < 0.05
+    assert balanced.predict(rows).mean() > 0.2
 
 
 def test_balanced_weights_give_classes_the_same_total() -> None:
     labels = (X[:, 0] > 1).astype(np.int64)
     n = np.bincount(labels)
-    by_hand = quilt().fit(X, labels, MONTH, (N / (2 * n))[labels])
-    balanced = quilt(class_weight="balanced").fit(X, labels, MONTH)
-    np.testing.assert_allclose(
-        balanced.predict_proba(NEW), by_hand.predict_proba(NEW), rtol=1e-4, atol=1e-6
-    )
+    by_hand = quilt(n_folds=1, blend=False).fit(X, labels, MONTH, (N / (2 * n))[labels])
+    balanced = quilt(class_weight="balanced", n_folds=1, blend=False).fit(X, labels, MONTH)
+    np.testing.assert_allclose(odds(balanced) * n[0] / n[1], odds(by_hand), rtol=1e-3)
 
 
 def test_class_weight_of_a_label_that_is_not_there_is_refused() -> None:

@@ -107,7 +107,11 @@ def to_onnx(clf: QuiltClassifier, missing: str) -> bytes:
         matrix, order = _add_matrix(graph, clf.n_features_in_, far)
     answers = [_add_net(graph, matrix, order, net) for net in nets]
     probabilities = _add_mean(graph, answers, clf.model_.shares)
-    best = graph.add("ArgMax", probabilities, axis=1, keepdims=0)
+    weighed = probabilities
+    if clf.class_weights_ is not None:
+        weights = graph.constant(clf.class_weights_.astype(np.float32))
+        weighed = graph.add("Mul", probabilities, weights)
+    best = graph.add("ArgMax", weighed, axis=1, keepdims=0)
     graph.output(OUTPUTS[0], graph.add("Gather", graph.constant(classes), best), classes.dtype)
     graph.output(OUTPUTS[1], probabilities, np.float32, width=len(classes))
     about = {"inputs": describe_inputs(clf, missing), "classes": classes.tolist()}

@@ -42,6 +42,9 @@ class Model(Trainable, Protocol):
         Returns the class probabilities (C,) before the step: those of predict-then-learn.
         """
 
+    def add_to_logits(self, offsets: NDArray[np.float64]) -> None:
+        """Add to the logit of each class (C,) from now on."""
+
     def tensors(self) -> dict[str, NDArray[Any]]:
         """The weights by name; copies, which later training leaves as they are."""
 

@@ -196,6 +196,9 @@ class MLPModel:
         _kernels().learn_one(x, y, self._theta, self._rate, learner.hidden_units, probabilities)
         return probabilities
 
+    def add_to_logits(self, offsets: NDArray[np.float64]) -> None:
+        self._theta[-self._n_classes :] += offsets.astype(np.float32)
+
     def tensors(self) -> dict[str, NDArray[Any]]:
         return {"theta": self._theta.copy()}
 

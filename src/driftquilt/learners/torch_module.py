@@ -230,6 +230,16 @@ class TorchModel:
             embedding[part], answer[part] = sent, probabilities
         return embedding, answer
 
+    def add_to_logits(self, offsets: NDArray[np.float64]) -> None:
+        """Add to the logit of each class (C,) from now on."""
+        if self._head.bias is None:
+            raise LearnerError(
+                f"the head {self._head_name!r} has no bias, which class_weight needs; give it one, "
+                "or leave class_weight away"
+            )
+        with torch.no_grad():
+            self._head.bias.add_(torch.as_tensor(offsets).to(self._head.bias))
+
     def copy(self) -> Self:
         """Make an independent model that would go on training exactly as this one."""
         module = copy.deepcopy(self._module)

@@ -132,7 +132,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whether columns are imputed, encoded and scaled, fitted on the rows given to `fit`. If
         False, arrays of numbers of any shape go to the learner as they are.
     class_weight : dict or "balanced", optional
-        Weights of classes, by label.
+        Weights of classes, by label: how much a wrong answer about each costs. Training and
+        `predict` go by them; `predict_proba` gives the probabilities of the rows as they are.
     max_epochs, patience : int
         Training ends after `max_epochs`, or after `patience` epochs without progress.
     score_rows : int, optional
@@ -172,6 +173,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How columns become numbers.
     learner_ : Learner
         What was trained.
+    class_weights_ : ndarray or None
+        The weight of each of `classes_`.
 
     """
 
@@ -283,8 +286,10 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """The most probable class of each row; with class weights, that of the highest product."""
         probabilities = self.predict_proba(X)
+        if self.class_weights_ is not None:
+            probabilities *= self.class_weights_.astype(np.float32)
         labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return labels
 
@@ -376,6 +381,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if previous:  # its weights mean what its own encoding made of the rows
             encoder = self.encoder_
         quilt = self._quilt(learner, previous, len(rows.classes))
+        if weights is not None:
+            quilt = replace(quilt, class_weights=tuple(weights.tolist()))
         n_columns = _width(rows.features, encoder)
         # A training on samples is short, however long the past is.
         effort = 0 if quilt.sampling.has_both else len(rows.y) * n_columns
@@ -389,6 +396,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *n_past, n_current = counts if remote is None else remote.n_rows
         selection = replace(model.selection, n_rows=tuple(n_past), n_current=n_current)
         self._keep(seen, encoder, learner, replace(model, selection=selection))
+        self.class_weights_ = weights
         return self
 
     def _fit_encoder(self, rows: Rows) -> Encoder | None:

@@ -221,12 +221,16 @@ class QuiltModel(Average):
 class Quilt(Training):
     """The method; `previous` holds models to start from, fold by fold, instead of random ones.
 
+    `class_weights` are part of the weights of the rows, so a training sees more of some classes
+    than there are; the finished models know, and their probabilities are those of the rows as they
+    are.
     The executor runs folds side by side, and bounds too where the search can be split.
     """
 
     search: Search = field(default_factory=lambda: Shared(CANDIDATES, relative=True))
     rule: Rule = field(default_factory=Rule)
     previous: Sequence[Model] = ()
+    class_weights: Sequence[float] = ()
     executor: Executor = field(default_factory=Threads)
 
     def adapt(self, history: History, current: Segment) -> QuiltModel:
@@ -253,6 +257,8 @@ class Quilt(Training):
     ) -> QuiltModel:
         """The model that the finished trials add up to."""
         ordered = tuple(sorted(trials, key=lambda t: (t.fold, t.part, t.trial.disparity_max)))
+        if self.class_weights:
+            ordered = _calibrated(ordered, np.array(self.class_weights))
         n_folds = 1 + max(trial.fold for trial in ordered)
         of_folds = [
             {part: [t.trial for t in ordered if (t.fold, t.part) == (fold, part)] for part in PARTS}
@@ -264,13 +270,13 @@ class Quilt(Training):
             weights, chosen = np.ones(1), [winners]
         else:
             validations = [task.validation for task in self.tasks(history, current)]
+            weight = self._row_weights(validations)
             with one_blas_thread():
-                chosen = _choose(of_folds, validations)
+                chosen = _choose(of_folds, validations, weight)
                 likelihood = np.stack([_likelihood(trials, validations) for trials in chosen])
-            weight = np.concatenate([validation.weight for validation in validations])
             weights = blend_weights(likelihood, weight, _coverage(history, current))
             selection = explain_folds(history, current, chosen[1], self.rule, weights)
-        used = [trials for trials, weight in zip(chosen, weights, strict=True) if weight > 0]
+        used = [trials for trials, share in zip(chosen, weights, strict=True) if share > 0]
         return QuiltModel(
             models=[trial.model for trials in used for trial in trials],
             shares=[float(w) / n_folds for w in weights if 0 < w < 1 for _ in range(n_folds)],
@@ -278,6 +284,15 @@ class Quilt(Training):
             trials=ordered,
             selection=selection,
         )
+
+    def _row_weights(self, parts: Sequence[Segment]) -> NDArray[np.float64]:
+        """The weights of rows one after the other, without those of their classes."""
+        weight = np.concatenate([part.weight for part in parts]).astype(np.float64)
+        if not self.class_weights:
+            return weight
+        of_class = np.array(self.class_weights)[np.concatenate([part.y for part in parts])]
+        np.divide(weight, of_class, out=weight, where=of_class > 0)
+        return weight
 
     def count_trials(self, history: History) -> int:
         """How many trials there will be, over all folds."""
@@ -303,6 +318,19 @@ class Quilt(Training):
         return lambda: self.learner.start(task.current.X, n_classes, task.seed)
 
 
+def _calibrated(
+    trials: Sequence[FoldTrial], class_weights: NDArray[np.float64]
+) -> tuple[FoldTrial, ...]:
+    """The trials with models that take back what the class weights have done to their answers."""
+    offsets = -np.log(np.where(class_weights > 0, class_weights, 1.0))
+    twins = {id(one.trial.model): one.trial.model.copy() for one in trials}  # some share a model
+    for twin in twins.values():
+        twin.add_to_logits(offsets)
+    return tuple(
+        one._replace(trial=replace(one.trial, model=twins[id(one.trial.model)])) for one in trials
+    )
+
+
 def _coverage(history: History, current: Segment) -> float:
     """The share of past rows whose class the current segment has."""
     seen = np.unique(current.y)
@@ -310,7 +338,9 @@ def _coverage(history: History, current: Segment) -> float:
 
 
 def _choose(
-    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]], validations: Sequence[Segment]
+    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]],
+    validations: Sequence[Segment],
+    weight: NDArray[np.float64],
 ) -> list[list[Trial[Model]]]:
     """The trials of all folds that make each part of a blended model, in the order of `PARTS`.
 
@@ -321,7 +351,6 @@ def _choose(
     if len({tuple(trials) for trials in by_candidate}) == 1:
         options = [list(trials) for trials in zip(*map(dict.values, by_candidate), strict=True)]
         likelihood = np.stack([_likelihood(trials, validations) for trials in options])
-        weight = np.concatenate([validation.weight for validation in validations])
         fold_of = np.repeat(np.arange(len(validations)), [len(rows) for rows in validations])
         for fold in range(len(validations)):
             heard = weight * np.where(fold_of == fold, 1.0, OTHER_FOLDS)

@@ -81,6 +81,7 @@ def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "encoder": None if clf.encoder_ is None else clf.encoder_.to_json(),
         "rows": None if clf.encoder_ is not None else [clf.row_dtype_.str, *clf.row_shape_],
         "shares": list(clf.model_.shares),
+        "class_weights": None if clf.class_weights_ is None else clf.class_weights_.tolist(),
         "selection": clf.selection_.to_json(),
         "search": json_safe(clf.search_),
     }
@@ -119,12 +120,21 @@ def _restore(
     n_models = len(shares) or len(clf.selection_.folds)
     models = _models(tensors, clf.learner_, n_models, len(clf.classes_))
     clf.model_ = QuiltModel(models=models, shares=shares, selection=clf.selection_)
+    clf.class_weights_ = _class_weights(record, len(clf.classes_))
     clf.search_ = [TriedBound(*line) for line in record["search"]]
     clf.disparity_max_ = clf.selection_.disparity_max
     _restore_input(clf, record)
     if not all(starts_alike(clf.learner_, clf.example_row(), model) for model in models):
         raise ModelFileError("the weights are not those of a net for the rows it describes")
     return clf
+
+
+def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64] | None:
+    """The weights of classes; none in a file whose probabilities they are part of."""
+    weights = record.get("class_weights")
+    if weights is not None and len(weights) != n_classes:
+        raise ValueError("not every class has a weight")
+    return None if weights is None else np.array(weights, dtype=np.float64)
 
 
 def starts_alike(learner: Learner, X: NDArray[Any], model: Model) -> bool:
