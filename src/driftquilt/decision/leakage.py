@@ -1,9 +1,15 @@
-"""Columns that reveal the segment: what a model learns from them holds in no other segment.
+"""Columns that reveal the segment, and columns that reveal the label.
 
-Examples are a month, a date as text, a running number: hardly any value occurs in two segments.
-Numbers reveal the segment if the ranges of all segments lie apart, but for a few rows at their
-ends; text does if the sets of values do. Of dates the day of the year is learned, which comes back
-after a year; so they reveal the segment until most days have come twice, for a year and a half.
+What a model learns from a column that reveals the segment holds in no other segment. Examples are
+a month, a date as text, a running number: hardly any value occurs in two segments. Numbers reveal
+the segment if the ranges of all segments lie apart, but for a few rows at their ends; text does if
+the sets of values do. Of dates the day of the year is learned, which comes back after a year; so
+they reveal the segment until most days have come twice, for a year and a half.
+
+A column that reveals the label is often known only after the label is, such as a final status. It
+is found by what it predicts alone: values, or 64 ranges of a number, are ranked by the classes they
+have in one half of the rows, and the ranking is measured in the other half (area under the ROC
+curve, one class against the others).
 
 >>> from driftquilt.decision.layout import Labels
 >>> from driftquilt.decision.layout import lay_out
@@ -15,6 +21,8 @@ after a year; so they reveal the segment until most days have come twice, for a 
 >>> leakage_warning(names)
 "columns 'id', 'month' reveal the segment: hardly any value occurs in two segments, so what is \
 learned from them does not carry over; leave them out with --drop id,month"
+>>> label_auc(pa.chunked_array([[1.5, 2.5] * 50]), np.tile([0, 1], 50), n_classes=2)
+1.0
 """
 
 from __future__ import annotations
@@ -37,6 +45,7 @@ from driftquilt.data.column_types import (
     is_text,
     present,
 )
+from driftquilt.data.labels import Codes
 from driftquilt.decision.layout import Layout, Rows, clean_labels, spread
 
 _FEW = 10  # rows of a segment, too few to judge
@@ -45,6 +54,8 @@ _ENDS = (0.025, 0.975)  # of a range
 _HARDLY = 0.05  # of all rows
 _MAX_VALUES = 100_000  # different texts in memory
 _YEAR, _COMES_BACK = 365.25, 548  # days
+_RANGES = 64  # of a number
+_MAX_CLASSES = 10  # told apart, the others are one
 
 
 def find_leaking_columns(columns: pa.Table, layout: Layout) -> list[str]:
@@ -98,12 +109,70 @@ def note_leakage(facts: Iterable[ColumnFacts], names: Sequence[str]) -> tuple[Co
     return tuple(replace(fact, note=note) if fact.name in names else fact for fact in facts)
 
 
+def label_auc(column: pa.ChunkedArray, codes: Codes, n_classes: int) -> float | None:
+    """Return how well the column alone ranks the classes, 0.5 by chance and 1 at best.
+
+    `codes` has the class of each row, none missing. This is the mean over classes, by their rows;
+    None if no class has enough rows.
+    """
+    codes, n_classes = _merge_rare(codes, n_classes)
+    bins, n_bins = _bin(column)
+    halves = np.random.default_rng(0).random(len(codes)) < 0.5  # noqa: PLR2004
+    fitted, judged = (
+        np.bincount(bins[half] * n_classes + codes[half], minlength=n_bins * n_classes)
+        .reshape(n_bins, n_classes)
+        .astype(np.float64)
+        for half in (halves, ~halves)
+    )
+    prior = fitted.sum(axis=0) / max(fitted.sum(), 1)
+    chances = (fitted + prior) / (fitted.sum(axis=1, keepdims=True) + 1)
+    n_rows = judged.sum(axis=0)
+    enough = (np.minimum(n_rows, n_rows.sum() - n_rows) >= _FEW) & (fitted.sum(axis=0) >= _FEW)
+    if not enough.any():
+        return None
+    areas = [_area(chances[:, k], judged[:, k], judged) for k in np.flatnonzero(enough)]
+    return float(np.average(areas, weights=n_rows[enough]))
+
+
+def _merge_rare(codes: Codes, n_classes: int) -> tuple[Codes, int]:
+    """Return the codes with the classes beyond the most frequent as one."""
+    if n_classes <= _MAX_CLASSES:
+        return codes, n_classes
+    order = np.argsort(-np.bincount(codes, minlength=n_classes), kind="stable")
+    place = np.minimum(np.argsort(order), _MAX_CLASSES)
+    return place[codes], _MAX_CLASSES + 1
+
+
+def _bin(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
+    """Return the place of each row's value, or of its range; missing ones have their own."""
+    if _is_set(column.type):
+        values, places = _encode(pa.concat_arrays(list(blocks(column))))
+        return np.where(places < 0, len(values), places), len(values) + 1
+    numbers = to_numbers(column)
+    known = np.isfinite(numbers)
+    places = np.zeros(len(numbers), dtype=np.int64)
+    if known.any():
+        ends = np.unique(np.quantile(numbers[known], np.arange(1, _RANGES) / _RANGES))
+        places = np.searchsorted(ends, numbers, side="right")
+    return np.where(known, places, _RANGES), _RANGES + 1
+
+
+def _area(
+    chance: NDArray[np.float64], ours: NDArray[np.float64], judged: NDArray[np.float64]
+) -> float:
+    """Return the area under the ROC curve of one class; rows of one bin are ties."""
+    order = np.argsort(chance, kind="stable")
+    ours, others = ours[order], (judged.sum(axis=1) - ours)[order]
+    below = np.cumsum(others) - others / 2
+    return float(ours @ below / (ours.sum() * others.sum()))
+
+
 def _is_set(kind: pa.DataType) -> bool:
     return is_text(kind) or pa.types.is_dictionary(kind) or pa.types.is_boolean(kind)
 
 
 def _ranges_lie_apart(column: pa.ChunkedArray, samples: Sequence[Rows]) -> bool:
-    by_segment = [_numbers(_take(column, rows)) for rows in samples]
+    by_segment = [_finite(take_rows(column, rows)) for rows in samples]
     if len(by_segment[-1]) == 0:
         return False
     if _is_day(column.type) and np.ptp(np.concatenate(by_segment)) > _COMES_BACK:
@@ -113,7 +182,7 @@ def _ranges_lie_apart(column: pa.ChunkedArray, samples: Sequence[Rows]) -> bool:
     return len(low) > 1 and bool((low[1:] > high[:-1]).all())
 
 
-def _take(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
+def take_rows(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
     """Return some rows, in rising order, chunk by chunk: a mapped column is not copied."""
     parts, start = [], 0
     for chunk in column.chunks:
@@ -124,15 +193,20 @@ def _take(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
     return pa.chunked_array(parts, column.type)
 
 
-def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return the finite values as numbers, of dates the days."""
-    column, types = column.drop_null(), pa.types
+def to_numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return the values as numbers, NaN where missing, of dates the days."""
+    types = pa.types
     if _is_day(column.type):
         column = column.cast(pa.date32()).cast(pa.int32())
     elif types.is_temporal(column.type):
         column = column.cast(pa.int32() if types.is_time32(column.type) else pa.int64())
-    values = column.to_numpy().astype(np.float64)
-    finite: NDArray[np.float64] = values[np.isfinite(values)]
+    numbers: NDArray[np.float64] = column.to_numpy().astype(np.float64)
+    return numbers
+
+
+def _finite(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    numbers = to_numbers(column)
+    finite: NDArray[np.float64] = numbers[np.isfinite(numbers)]
     return finite
 
 
