@@ -66,13 +66,16 @@ def test_a_column_that_tells_the_segment_is_told_everywhere(drive: Drive, tmp_pa
     asked = ["select", str(data), "--label", "label", "--segment-by", "segment"]
     advice = "leave it out with --drop id"
     printed = " ".join(drive(*asked).stdout.split())
-    assert "Note: column 'id' reveals the segment: hardly any value" in printed
+    assert "Data check: - column 'id' reveals the segment: hardly any value" in printed
     assert advice in printed
     told = drive(*asked, "--json").document()
-    assert told["warnings"][0].endswith(advice)
+    assert told["checks"][0]["sentence"].endswith(advice)
+    assert told["warnings"] == []
     assert advice in Path("select-out/report.html").read_text()
     told = drive(*asked, "--drop", "id", "--json").document()
-    assert told["warnings"] == []
+    assert told["checks"] == []
+    assert "Data check: nothing found." in drive(*asked, "--drop", "id").stdout
+    assert "Nothing was found." in Path("select-out/report.html").read_text()
 
 
 def test_the_table_says_which_bound_and_which_scores_it_shows(drive: Drive, tmp_path: Path) -> None:

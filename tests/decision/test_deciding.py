@@ -122,12 +122,12 @@ def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
         table, "bought", segments=by_time(table, "when", "1mo"), estimator=small(), drop=["order"]
     )
     assert {use.name: use.kept for use in decision.selection}["2024-06"] is False
-    assert decision.warnings == (
-        "column 'when' reveals the segment: hardly any value occurs in two segments, so what is "
-        "learned from it does not carry over; leave it out with --drop when",
-        "no 'bought' in 12 of 600 rows, left out",
-        "columns that cannot be learned from are left out: 'tags'",
-    )
+    assert decision.warnings == ()
+    assert [(finding.kind, finding.column) for finding in decision.checks] == [
+        ("unlabelled", None),
+        ("segment_leak", "when"),
+        ("unused", "tags"),
+    ]
     assert decision.classes == ("no", "yes")
     assert len(decision.columns) == len(table.column_names)
     assert decision.model is not None
@@ -172,8 +172,8 @@ def test_last_segments_without_any_label_are_told(first: int, words: str) -> Non
     current = str(first // 400 - 1)
     decision = select(table)
     assert decision.current == current
-    assert decision.warnings[0] == f"{words} no labels; decided for {current}"
-    assert not any("no labels" in said for said in select(table, current="1").warnings)
+    assert decision.checks[0].sentence == f"{words} no labels; decided for {current}"
+    assert not any("no labels" in f.sentence for f in select(table, current="1").checks)
     with pytest.raises(InputError, match=f"'4' has no labels.* last with labels is {current}"):
         select(table, current="4")
 
@@ -183,7 +183,7 @@ def test_classes_that_come_or_go_are_told() -> None:
     y[:10], y[1600:], y[-5:] = 2, 1, 3
     table = SINE.set_column(4, "label", pa.array(y))
     decision = select(table)
-    assert decision.warnings == (
+    assert tuple(finding.sentence for finding in decision.checks) == (
         "the class 0, 2 occurs only in the past, not in the rows of 4 to train on",
         "the rows of 4 to train on are all 1, so there is no model of the current segment only "
         "to compare with",
@@ -199,13 +199,13 @@ def test_many_whole_numbers_as_classes_are_told_as_amounts_once() -> None:
     table = SINE.set_column(4, "label", pa.array(np.random.default_rng(0).permutation(y)))
     assert (
         "the label 'label' holds 25 different whole numbers; if it is an amount, bin it"
-        in (select(table.slice(0, 1630)).warnings[0])
+        in {f.kind: f.sentence for f in select(table.slice(0, 1630)).checks}["many_labels"]
     )
 
 
 def test_segments_that_go_backwards_are_told() -> None:
     table = SINE.take(pa.array(range(1999, -1, -1)))
-    assert select(table).warnings[0].startswith("segments appear in the order 4, 3, 2")
+    assert select(table).checks[0].sentence.startswith("segments appear in the order 4, 3, 2")
 
 
 def test_the_caller_is_told_of_every_step() -> None:

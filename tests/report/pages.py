@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from driftquilt.cli.paper import drifts_of
+from driftquilt.decision.data_check import Finding
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.protocol import compare
@@ -47,6 +48,7 @@ def full_page() -> Page:
         {"driftquilt": "0.1.0"},
         "driftquilt report churn.csv --label churned",
         "the values of the column 'month'",
+        checks=(Finding("sentinel", "age", "column 'age' is 999 in 12 rows"),),
     )
 
 
@@ -87,6 +89,9 @@ def hostile_page() -> Page:
     )
     lines = AccuracyLines((1, 2), {HOSTILE: (0.5, 0.6)}, 10)
     note = ColumnNote(HOSTILE, HOSTILE, 0.5, HOSTILE)
+    found = Finding("outlier", HOSTILE, HOSTILE)
     texts = (HOSTILE, HOSTILE)
     versions = {HOSTILE: HOSTILE}
-    return Page(HOSTILE, texts, (drift, drift), lines, (note,), texts, versions, HOSTILE)
+    return Page(
+        HOSTILE, texts, (drift, drift), lines, (note,), texts, versions, HOSTILE, checks=(found,)
+    )

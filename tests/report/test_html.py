@@ -53,6 +53,7 @@ def test_everything_of_the_page_is_told(read: Reader) -> None:
         page.title,
         *page.sentences,
         *page.warnings,
+        *(f"{finding.sentence}." for finding in page.checks or ()),
         page.command,
         "12 values",
         "0.1.0",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +38,7 @@ from driftquilt.cli.console import (
 )
 from driftquilt.data.source import TextFormat
 from driftquilt.decision.cutting import Cut, CutBy, cut
+from driftquilt.decision.data_check import Finding
 from driftquilt.decision.deciding import decide
 from driftquilt.decision.decision import (
     MODEL,
@@ -53,6 +56,8 @@ from driftquilt.quilt.explanation import percent
 from driftquilt.report.page import page_of_decision
 from driftquilt.report.svg import clean
 from driftquilt.text import listing, plural
+
+_MAX_ALIKE = 3  # findings of one kind in a terminal
 
 
 def select(
@@ -170,13 +175,15 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
         "cut", "sentences", "disparity_max", "past", "methods", "constant", "columns",
-        "warnings", "origin",
+        "checks", "warnings", "origin",
     )  # fmt: skip
     return {key: record[key] for key in keys} | {"files": files}
 
 
 def _print(decision: Decision, files: dict[str, str]) -> None:
     console = table_console()
+    for line in _checks(decision.checks):
+        say(line)
     console.print(_segments(decision))
     console.print(_methods(decision))
     for sentence in decision.sentences():
@@ -184,6 +191,17 @@ def _print(decision: Decision, files: dict[str, str]) -> None:
     say_notes(decision.warnings, err=False)
     for path in files.values():
         typer.echo(path)
+
+
+def _checks(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield what the data check found, of each kind a few."""
+    yield "Data check:" if findings else "Data check: nothing found."
+    for _, group in groupby(findings, lambda finding: finding.kind):
+        alike = list(group)
+        yield from (f"- {finding.sentence}." for finding in alike[:_MAX_ALIKE])
+        names = [finding.column for finding in alike[_MAX_ALIKE:]]
+        if names:
+            yield f"- The same of {listing(names)}; the report has all."
 
 
 def _segments(decision: Decision) -> Table:

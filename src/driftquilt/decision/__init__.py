@@ -3,8 +3,8 @@
 To decide, cut a table into segments (`by_column`, `by_time`, `by_detector`), call `decide`, and
 write the `Decision` to a folder. To see how a live stream would have done, run a `Replay`.
 
-Read the modules in this order: `cutting`, `layout`, `leakage`, `measure`, `decision`, `deciding`;
-then `streaming`, `journal`, `replay`, `backtest`.
+Read the modules in this order: `cutting`, `layout`, `leakage`, `measure`,
+`data_check`, `decision`, `deciding`; then `streaming`, `journal`, `replay`, `backtest`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from driftquilt.decision.backtest import RunRecord, StreamSetup, baselines, open_stream
     from driftquilt.decision.cutting import by_column, by_time, sort_by_time
+    from driftquilt.decision.data_check import Finding, check_data
     from driftquilt.decision.deciding import decide
     from driftquilt.decision.decision import (
         DataFile,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DataFile",
     "Decision",
+    "Finding",
     "MethodScore",
     "Origin",
     "Progress",
@@ -43,6 +45,7 @@ __all__ = [
     "by_column",
     "by_detector",
     "by_time",
+    "check_data",
     "decide",
     "interval",
     "open_stream",
@@ -58,6 +61,7 @@ __all__ = [
 _MODULES = {
     "backtest": ["RunRecord", "StreamSetup", "baselines", "open_stream"],
     "cutting": ["by_column", "by_time", "sort_by_time"],
+    "data_check": ["Finding", "check_data"],
     "deciding": ["decide"],
     "decision": ["DataFile", "Decision", "Origin", "read_decision", "write_decision"],
     "journal": ["PromotedModel", "Replayed", "read_replay"],

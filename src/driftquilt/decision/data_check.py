@@ -4,28 +4,28 @@ Each finding is a value: its kind, the column if it is about one, a sentence tha
 found and what to do, and the figures in it. Nothing is refused or changed. Of a long table the
 columns are judged by 50,000 labelled rows, evenly spaced; labels and segments by all rows.
 
+    near_perfect     all models are nearly always right on the held-out rows
     label_leak       a column that alone separates the classes
+    order            rows or segments that are not in order of time
+    label_tail       a current segment of which only the first rows have a label
+    missing_class    a class that the current rows lack, or only the held-out rows have
+    similar_labels   classes that differ by blanks or case only
+    many_labels      so many whole numbers as classes that they may be amounts
+    unlabelled       rows without a label
     segment_leak     a column whose values differ from segment to segment
     id               a column in which nearly every value is different
-    unused           a column that cannot be learned from
     sentinel         a number such as 999 or -1 that stands apart from the others and repeats
     outlier          numbers far beyond the others
     rare_categories  a column of text with more values than can have a column of their own
-    similar_labels   classes that differ by blanks or case only
-    many_labels      so many whole numbers as classes that they may be amounts
-    order            rows or segments that are not in order of time
-    unlabelled       rows without a label
-    label_tail       a current segment of which only the first rows have a label
-    missing_class    a class that the current rows lack, or only the held-out rows have
-    near_perfect     all models are nearly always right
+    unused           a column that cannot be learned from
 
 >>> x = np.tile(np.arange(50.0), 8)
 >>> table = pa.table({"x": x, "y": np.where(x > 20, "Yes ", "no"), "month": [1] * 200 + [2] * 200})
 >>> table = table.set_column(1, "y", pa.array(["yes", *table["y"].to_pylist()[1:]]))
 >>> findings = check_data(table, "y", table["month"], drop=["month"])
 >>> [(finding.kind, finding.column) for finding in findings]
-[('similar_labels', None), ('missing_class', None), ('label_leak', 'x')]
->>> findings[0].sentence
+[('label_leak', 'x'), ('missing_class', None), ('similar_labels', None)]
+>>> findings[-1].sentence
 "classes of 'y' differ by blanks or case only: 'Yes ' and 'yes'; write them in one way"
 """
 
@@ -35,10 +35,10 @@ import re
 import shlex
 import warnings
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -68,10 +68,11 @@ from driftquilt.quilt.explanation import percent
 from driftquilt.text import plural
 
 Kind = Literal[
-    "label_leak", "segment_leak", "id", "unused", "sentinel", "outlier", "rare_categories",
-    "similar_labels", "many_labels", "order", "unlabelled", "label_tail", "missing_class",
-    "near_perfect",
+    "near_perfect", "label_leak", "order", "label_tail", "missing_class", "similar_labels",
+    "many_labels", "unlabelled", "segment_leak", "id", "sentinel", "outlier", "rare_categories",
+    "unused",
 ]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)  # the most serious first
 Numbers = NDArray[np.float64]
 
 _SAMPLE = 50_000  # labelled rows whose values are looked at
@@ -110,7 +111,7 @@ class Finding:
     kind: Kind
     column: str | None
     sentence: str
-    figures: dict[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 def check_data(
@@ -139,9 +140,9 @@ def find_problems(
     layout: Layout,
     facts: Iterable[ColumnFacts],
 ) -> tuple[Finding, ...]:
-    """Return the same of parts that are there; `columns` are those to learn from."""
+    """Return the same, the most serious first; `columns` are those to learn from."""
     sample = spread(layout.rows, _SAMPLE)
-    return (
+    findings = (
         *_check_labels(labels),
         *_check_order(table, labels.name, layout, sample),
         *_check_unlabelled(labels, segments, layout),
@@ -149,6 +150,7 @@ def find_problems(
         *(_unused(fact) for fact in facts if not fact.used and fact.name != labels.name),
         *_check_columns(columns, labels, layout, np.sort(sample)),
     )
+    return _ranked(findings)
 
 
 def check_scores(
@@ -167,6 +169,10 @@ def check_scores(
         "that is made from the label or known only after it"
     )
     return (Finding("near_perfect", None, sentence, {"rows": n_rows, "accuracy": worst / n_rows}),)
+
+
+def _ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind)))
 
 
 def _check_labels(labels: Labels) -> Iterator[Finding]:

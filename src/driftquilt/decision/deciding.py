@@ -24,7 +24,7 @@ they are scattered, all rows are given and the others get weight 0, as if they w
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -45,12 +45,11 @@ from driftquilt.data.column_types import (
     features,
     leave_out,
     present,
-    unused_warning,
 )
-from driftquilt.data.labels import warn_of_order
+from driftquilt.decision.data_check import check_scores, find_problems
 from driftquilt.decision.decision import Decision
 from driftquilt.decision.layout import Labels, Layout, Rows, lay_out, read_labels, spread
-from driftquilt.decision.leakage import find_leaking_columns, leakage_warning, note_leakage
+from driftquilt.decision.leakage import note_leakage
 from driftquilt.decision.measure import ConstantAnswer, MethodScore, name_some
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
@@ -64,7 +63,6 @@ Watch: TypeAlias = Callable[[str, int, int], None]
 _MAX_PAST_ROWS = 2_000  # of each past segment to predict
 _MAX_HELD_OUT = 100_000  # rows to predict
 _FEW_RUNS = 64  # of rows, above which those that are not used get weight 0
-_MANY = 20  # whole numbers as classes, above which they may be amounts
 _STEPS = (
     "reading the columns", "training Quilt", "training on all data",
     "training on the current segment only", "predicting the past",
@@ -97,12 +95,13 @@ def decide(
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
     rows = LabelledTable.of(features(table, label, drop, facts=facts), labels, segments)
-    leaking = find_leaking_columns(rows.features, layout)
-    facts, messages = note_leakage(facts, leaking), [leakage_warning(leaking)] if leaking else []
-    messages += _warnings(layout, labels, [f for f in facts if f.name not in drop], holdout)
+    learned = [fact for fact in facts if fact.name not in drop]
+    checks = find_problems(table, rows.features, labels, segments, layout, learned)
+    facts = note_leakage(facts, [f.column for f in checks if f.kind == "segment_leak" and f.column])
     begin_step()
     quilt = rows.fit(clf, layout.trained)
     methods = _measure(rows, layout, quilt, begin_step)
+    constant = _constant_answer(labels, layout)
     begin_step()
     return Decision(
         label=label,
@@ -118,9 +117,10 @@ def decide(
         correct=_past_accuracies(rows, layout, quilt),
         methods=methods,
         columns=leave_out(_learned(facts, quilt), label, drop),
-        warnings=tuple(messages),
+        warnings=_warnings(layout, holdout),
         version=__version__,
-        constant=_constant_answer(labels, layout),
+        constant=constant,
+        checks=(*check_scores(methods, constant), *checks),
         model=quilt,
         layout=layout,
     )
@@ -212,65 +212,13 @@ def _past_accuracies(
     }
 
 
-def _warnings(
-    layout: Layout, labels: Labels, facts: Sequence[ColumnFacts], holdout: float
-) -> list[str]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_order(layout.names)
-    messages = [str(warning.message) for warning in caught]
-    name, codes = layout.names[-1], labels.codes
-    if layout.without_labels and not layout.later:
-        messages.append(_without_labels(layout.without_labels, name))
-    if layout.n_unlabelled:
-        of_all = f"{layout.n_unlabelled:,} of {plural(len(codes), 'row')}"
-        messages.append(f"no {labels.name!r} in {of_all}, left out")
-    if (layout.rows[1:] < layout.rows[:-1]).any():
-        messages.append(
-            "rows of one segment have rows of others between them; a month without its year, for "
-            "example, mixes the years"
-        )
+def _warnings(layout: Layout, holdout: float) -> tuple[str, ...]:
+    name, messages = layout.names[-1], []
     if layout.later:
         messages.append(f"segments after {name} are left out: {name_some(layout.later)}")
-    messages += unused_warning(facts)
     if holdout and not layout.n_held_out:
         messages.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
-    return [*messages, *_class_warnings(layout, labels)]
-
-
-def _without_labels(names: Sequence[Hashable], current: Hashable) -> str:
-    if len(names) == 1:
-        return f"the last segment, {names[0]}, has no labels; decided for {current}"
-    last = f"the last {len(names)} segments, {name_some(names)},"
-    return f"{last} have no labels; decided for {current}"
-
-
-def _class_warnings(layout: Layout, labels: Labels) -> list[str]:
-    name, messages = layout.names[-1], []
-    trained, here = labels.present(layout.trained), labels.present(layout.current)
-    past_only = labels.classes[np.setdiff1d(trained, here)].tolist()
-    new = labels.classes[np.setdiff1d(labels.codes[layout.held_out], trained)].tolist()
-    if labels.classes.dtype.kind in "iu" and len(labels.classes) > _MANY:
-        messages.append(
-            f"the label {labels.name!r} holds {len(labels.classes)} different whole numbers; if it "
-            "is an amount, bin it, for example into low, middle and high"
-        )
-    if past_only:
-        messages.append(
-            f"the class {name_some(past_only)} occurs only in the past, not in the rows of {name} "
-            "to train on"
-        )
-    if len(here) == 1:
-        messages.append(
-            f"the rows of {name} to train on are all {labels.classes[here[0]]}, so there is no "
-            "model of the current segment only to compare with"
-        )
-    if new:
-        messages.append(
-            f"the class {name_some(new)} occurs only in the held-out rows of {name}; no model can "
-            "know it"
-        )
-    return messages
+    return tuple(messages)
 
 
 @dataclass(frozen=True, eq=False)

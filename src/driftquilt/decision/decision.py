@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 from driftquilt import __version__
 from driftquilt.data.arrow import has_one_dictionary, note_read
 from driftquilt.data.column_types import BLOCK, OURS, ColumnFacts
+from driftquilt.decision.data_check import Finding
 from driftquilt.decision.layout import Layout
 from driftquilt.decision.measure import ConstantAnswer, MethodScore, sentences
 from driftquilt.errors import InputError, ModelFileError
@@ -63,7 +64,7 @@ _ADDED = pa.schema(
     {f"{OURS}segment": pa.string(), f"{OURS}share": pa.float64(), f"{OURS}held_out": pa.bool_()}
 )
 _NOT_IN_JSON = ("model", "layout")
-_NOT_IN_EARLY_FILES = ("cut", "constant", "origin")
+_NOT_IN_EARLY_FILES = ("cut", "constant", "origin", "checks")
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,9 @@ class Decision:
     `n_rows` counts the rows of the table, `n_current` the current rows trained on, `n_held_out`
     those held out. `correct` is the model's accuracy on a sample of each past segment. `cut` says
     what the segments are, such as "the values of the column 'month'"; `constant` is how well the
-    most common label does as an answer; `origin` names the command and its files. `model` and
-    `layout` (the rows by segment) are None in a decision read from JSON.
+    most common label does as an answer; `origin` names the command and its files; `checks` are
+    what a person should look at in the data. `model` and `layout` (the rows by segment) are None
+    in a decision read from JSON.
     """
 
     label: str
@@ -134,6 +136,7 @@ class Decision:
     cut: str = ""
     constant: ConstantAnswer | None = None
     origin: Origin | None = None
+    checks: tuple[Finding, ...] = ()
     model: QuiltClassifier | None = field(default=None, repr=False)
     layout: Layout | None = field(default=None, repr=False)
 
@@ -173,6 +176,7 @@ class Decision:
             "constant": None if self.constant is None else self.constant._asdict(),
             "origin": None if self.origin is None else self.origin.to_json(),
             "columns": [asdict(column) for column in self.columns],
+            "checks": [asdict(finding) for finding in self.checks],
         }
         safe: dict[str, Any] = json_safe(record)
         return safe
@@ -211,6 +215,7 @@ class Decision:
                 "methods": tuple(MethodScore(**{n: m[n] for n in names}) for m in data["methods"]),
                 "columns": tuple(ColumnFacts(**column) for column in data["columns"]),
                 "warnings": tuple(data["warnings"]),
+                "checks": tuple(Finding(**finding) for finding in data.get("checks", ())),
             }
         )
         decision.to_json()  # a value of the wrong type fails here, not later

@@ -18,6 +18,7 @@ import numpy as np
 
 from driftquilt import __version__
 from driftquilt.data.column_types import ColumnFacts
+from driftquilt.decision.data_check import Finding
 from driftquilt.decision.decision import Decision, Origin
 from driftquilt.decision.measure import MethodScore, how_much
 from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
@@ -104,7 +105,7 @@ class Page:
     """Everything that a report shows; `cut` describes the segments, if that is known.
 
     `methods` are the ways to train that were compared on held-out rows, Quilt first, where one
-    model was measured.
+    model was measured. `checks` are the findings of the data check, None where there was none.
     """
 
     title: str
@@ -118,6 +119,7 @@ class Page:
     cut: str = ""
     methods: tuple[MethodScore, ...] = ()
     origin: Origin | None = None
+    checks: tuple[Finding, ...] | None = None
 
 
 def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
@@ -145,6 +147,7 @@ def page_of_decision(decision: Decision, *, title: str = "") -> Page:
         decision.cut,
         decision.methods,
         decision.origin,
+        decision.checks,
     )
 
 

@@ -1,0 +1,284 @@
+"""The data check: a table made for each finding, and none on clean ones."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from driftquilt.data.encoder import CATEGORIES_MAX
+from driftquilt.decision import Finding, check_data
+from driftquilt.decision.cutting import by_column
+from driftquilt.decision.data_check import KINDS, check_scores
+from driftquilt.decision.deciding import decide
+from driftquilt.decision.decision import Decision
+from driftquilt.decision.measure import ConstantAnswer, MethodScore
+from tests.decision.tables import sine_table, tiny
+
+N, MONTHS = 4000, 4
+RNG = np.random.default_rng(0)
+MONTH = np.repeat(np.arange(MONTHS), N // MONTHS)
+SCORE = RNG.normal(size=N)
+LABEL = np.where(SCORE + RNG.normal(size=N) > 0, "yes", "no")
+
+
+def table_with(**columns: Any) -> pa.Table:
+    """A clean table with other columns, or others in place of them."""
+    return pa.table({"score": SCORE, "label": LABEL, "month": MONTH, **columns})
+
+
+def check(**columns: Any) -> list[Finding]:
+    table = table_with(**columns)
+    return [*check_data(table, "label", by_column(table, "month"), drop=["month"])]
+
+
+def kinds(**columns: Any) -> list[str]:
+    return [finding.kind for finding in check(**columns)]
+
+
+def with_values(numbers: Any, values: Any) -> np.ndarray:
+    """The numbers with some of them replaced, spread out."""
+    changed = np.array(numbers, dtype=float)
+    changed[np.linspace(5, len(changed) - 5, len(values)).astype(int)] = values
+    return changed
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        RNG.normal(size=N),
+        RNG.uniform(size=N),
+        RNG.lognormal(8, 1.5, size=N),
+        RNG.pareto(1.5, size=N),
+        RNG.standard_cauchy(size=N),
+        np.where(RNG.random(N) < 0.8, 0, RNG.lognormal(5, 1, size=N)),
+        RNG.poisson(3, size=N),
+        RNG.integers(0, 100, size=N),
+        RNG.integers(0, 10**9, size=N),
+        (RNG.lognormal(10, 1, size=N) * 100).astype(int),
+        (RNG.random(N) < 0.01).astype(int),
+        RNG.choice([-1, 0, 1], size=N),
+        np.round(RNG.normal(0, 20, size=N)),
+        np.minimum(RNG.exponential(30, size=N), 99),
+        RNG.choice([1, 2, 5, 10, 20, 50, 100], size=N),
+        with_values(RNG.normal(size=N), [np.nan, np.inf] * 50),
+        np.full(N, 7.0),
+        MONTH * 0.5 + RNG.normal(size=N),
+        SCORE * 2 + RNG.normal(size=N),
+        RNG.choice(["web", "shop", "phone"], size=N),
+        [f"customer {k}" for k in RNG.integers(200, size=N)],
+        RNG.random(N) < 0.5,
+        pa.array(RNG.integers(10**6, size=N), pa.duration("s")),
+        pa.array(RNG.integers(86_400, size=N), pa.int32()).cast(pa.time32("s")),
+        pa.array(RNG.integers(20_000, size=N), pa.int32()).cast(pa.date32()),
+        pa.array(RNG.choice(["web", "shop"], size=N)).dictionary_encode(),
+        pa.array(RNG.normal(size=N).astype(np.float16)),
+    ],
+)  # fmt: skip
+def test_a_plain_column_is_no_finding(values: Any) -> None:
+    assert check(x=values) == []
+
+
+def test_a_column_made_from_the_label_gives_it_away(rng: np.random.Generator) -> None:
+    codes = (LABEL == "yes").astype(float)
+    assert kinds(x=codes * 3 + rng.uniform(size=N)) == ["label_leak"]
+    (found,) = check(x=np.where(LABEL == "yes", "closed by agent", "open"))
+    assert (found.kind, found.column, found.figures["auc"]) == ("label_leak", "x", 1.0)
+    assert "leave it out with --drop x" in found.sentence
+    filled_in_later = [float(k % 7) if label == "yes" else None for k, label in enumerate(LABEL)]
+    assert kinds(x=pa.array(filled_in_later)) == ["label_leak"]
+
+
+def test_a_leak_is_found_among_many_classes_and_with_few_positives(
+    rng: np.random.Generator,
+) -> None:
+    amount = rng.lognormal(size=N)
+    bins = np.digitize(amount, np.quantile(amount, np.arange(1, 12) / 12)).astype(str)
+    assert kinds(x=amount, label=bins) == ["label_leak"]
+    rare = np.where(rng.random(N) < 0.02, "fraud", "fine")
+    assert kinds(x=np.where(rare == "fraud", "reviewed", "open"), label=rare) == ["label_leak"]
+
+
+def test_a_running_number_reveals_the_segment_and_a_shuffled_one_is_an_id(
+    rng: np.random.Generator,
+) -> None:
+    assert kinds(x=np.arange(N)) == ["segment_leak"]
+    assert kinds(x=rng.permutation(N) + 1000) == ["id"]
+    assert kinds(x=[f"order {k}" for k in range(N)]) == ["id"]
+    hashes = rng.choice(10**12, size=N, replace=False)
+    assert kinds(x=hashes) == []
+    assert kinds(customer_id=hashes) == ["id"]
+
+
+@pytest.mark.parametrize(
+    ("values", "sentinels"),
+    [
+        (with_values(RNG.uniform(18, 90, size=N), [999] * 40), (999, 999)),
+        (with_values(RNG.integers(0, 12, size=N), [98] * 30 + [96] * 3), (96, 98)),
+        (with_values(RNG.integers(0, 50, size=N), [-1] * 500), (-1, -1)),
+        (with_values(RNG.normal(280, 10, size=N), [0] * 10), (0, 0)),
+        (with_values(RNG.uniform(size=N), [-99] * 10 + [99] * 10), (-99, 99)),
+    ],
+)
+def test_a_number_that_stands_apart_and_repeats_is_a_sentinel(
+    values: np.ndarray, sentinels: tuple[float, float]
+) -> None:
+    (found,) = check(x=values)
+    assert found.kind == "sentinel"
+    assert (found.figures["lowest"], found.figures["highest"]) == sentinels
+    assert found.figures["rows"] == np.isin(values, [*sentinels]).sum()
+
+
+@pytest.mark.parametrize("n", [1, 8])
+@pytest.mark.parametrize("usual", [RNG.lognormal(size=N), RNG.normal(1000, 10, size=N)])
+def test_numbers_in_another_unit_are_outliers(usual: np.ndarray, n: int) -> None:
+    values = with_values(usual, 1000 * usual[:n])
+    (found,) = check(x=values)
+    assert found.kind == "outlier"
+    assert abs(found.figures["rows"] - n) <= 2
+    assert found.figures["value"] == values.max()
+
+
+def test_many_numbers_in_another_unit_are_outliers_without_a_gap() -> None:
+    amount = np.random.default_rng(1).lognormal(size=40_000)
+    amount[::500] *= 1000
+    segments = np.repeat(np.arange(4), 10_000)
+    table = pa.table({"x": amount, "y": np.arange(40_000) // 7 % 2, "month": segments})
+    (found,) = check_data(table, "y", by_column(table, "month"), drop=["month"])
+    assert found.kind == "outlier"
+    assert 50 <= found.figures["rows"] <= 80
+
+
+def test_rare_categories_are_counted_where_they_matter(rng: np.random.Generator) -> None:
+    many = rng.integers(CATEGORIES_MAX + 200, size=N)
+    (found,) = check(x=[f"place {k}" for k in many])
+    assert found.kind == "rare_categories"
+    assert found.figures["rare_values"] == 200
+    seldom = np.where(np.arange(N) < 20, np.arange(N) + 1000, many % CATEGORIES_MAX)
+    assert check(x=[f"place {k}" for k in seldom]) == []
+
+
+def test_labels_that_differ_by_blanks_or_case_are_named() -> None:
+    label = LABEL.astype(object)
+    label[::3] = [f"{name.title()} " for name in label[::3]]
+    found = check(label=label)
+    assert [finding.kind for finding in found] == ["similar_labels"] * 2
+    assert "'Yes ' and 'yes'" in found[1].sentence
+
+
+def moments(hours: Any) -> pa.Array:
+    return pa.array([datetime(2021, 1, 1) + timedelta(hours=int(h)) for h in hours])
+
+
+def test_a_clock_that_goes_back_is_told_and_a_date_of_birth_is_not(
+    rng: np.random.Generator,
+) -> None:
+    table = table_with(birth=moments(rng.integers(100_000, size=N)))
+    assert check_data(table, "label", by_column(table, "month"), drop=["month", "birth"]) == ()
+
+    def orders(hours: Any, months: Any = MONTH) -> list[str]:
+        table = table_with(at=moments(hours), month=months)
+        found = check_data(table, "label", by_column(table, "month"), drop=["month", "at"])
+        assert {(finding.kind, finding.column) for finding in found} <= {("order", "at")}
+        return [finding.sentence for finding in found]
+
+    in_time = np.arange(N)
+    names = np.array(["april", "august", "december", "may"])[MONTH]
+    assert orders(in_time) == []
+    assert orders(in_time // 24 * 24) == []
+    assert orders(in_time + rng.integers(20, size=N)) == []
+    (newest_first,) = orders(in_time[::-1], names)
+    assert "may, is taken for the present" in newest_first
+    (by_name,) = orders(in_time.reshape(MONTHS, -1)[[0, 3, 2, 1]].ravel(), names)
+    assert "december comes after august, but is earlier" in by_name
+    shuffled = np.concatenate([in_time[:3000], rng.permutation(in_time[3000:])])
+    (inside,) = orders(shuffled)
+    assert "the held-out rows are not the latest" in inside
+
+
+def test_segments_with_others_between_them_are_told() -> None:
+    assert kinds(month=np.arange(N) % MONTHS) == ["order"]
+    assert kinds(month=MONTH[::-1]) == ["order"]
+
+
+@pytest.mark.parametrize("name", [str, int])
+def test_a_current_segment_with_labels_only_at_its_beginning_is_told(name: type) -> None:
+    label = [None if row >= 3300 else label for row, label in enumerate(LABEL)]
+    month = [name(k) for k in MONTH]
+    found = check(label=label, month=month)
+    assert [finding.kind for finding in found] == ["label_tail", "unlabelled"]
+    assert found[0].figures == {"rows": 700, "labelled": 300}
+    label[-1] = "yes"
+    assert kinds(label=label, month=month) == ["unlabelled"]
+
+
+def test_a_tail_ends_where_the_next_segment_begins() -> None:
+    label = [None if row >= 2500 else label for row, label in enumerate(LABEL)]
+    table = table_with(label=label)
+    found = check_data(table, "label", by_column(table, "month").combine_chunks(), drop=["month"])
+    assert [finding.kind for finding in found] == ["label_tail", "unlabelled", "unlabelled"]
+    assert found[0].figures == {"rows": 500, "labelled": 500}
+
+
+def test_classes_that_the_current_rows_lack_are_told() -> None:
+    label = LABEL.astype(object)
+    label[:50] = "maybe"
+    (found,) = check(label=label)
+    assert found.kind == "missing_class"
+    assert "maybe occurs only in the past" in found.sentence
+
+
+def test_columns_that_cannot_be_learned_from_are_told_unless_dropped() -> None:
+    table = table_with(tags=pa.array([["new"]] * N), empty=pa.nulls(N))
+    segments = by_column(table, "month")
+    found = check_data(table, "label", segments, drop=["month"])
+    assert [(finding.kind, finding.column) for finding in found] == [
+        ("unused", "tags"),
+        ("unused", "empty"),
+    ]
+    assert check_data(table, "label", segments, drop=["month", "tags", "empty"]) == ()
+
+
+def score(n_right: int, n_rows: int = 1000) -> MethodScore:
+    return MethodScore("Quilt", 1.0, n_right, n_rows)
+
+
+def test_models_that_are_all_nearly_perfect_are_suspect() -> None:
+    half, most = ConstantAnswer("no", 500), ConstantAnswer("no", 990)
+    (found,) = check_scores([score(1000), score(998), score(999)], half)
+    assert found.kind == "near_perfect"
+    assert found.figures == {"rows": 1000, "accuracy": 0.998}
+    assert check_scores([score(1000), score(998), score(980)], half) == ()
+    assert check_scores([score(1000)] * 3, most) == ()
+    assert check_scores([score(50, 50)] * 3, ConstantAnswer("no", 25)) == ()
+    assert check_scores([score(0, 0)] * 3, None) == ()
+
+
+def test_findings_come_in_order_and_survive_json() -> None:
+    table = sine_table(3, 200)
+    rows = table.num_rows
+    table = table.append_column("id", pa.array(range(rows)))
+    table = table.append_column("copy", table["label"])
+    decision = decide(
+        table, "label", by_column(table, "segment"), drop=["segment"], estimator=tiny()
+    )
+    found = [finding.kind for finding in decision.checks]
+    assert {"label_leak", "segment_leak"} <= set(found)
+    assert found == sorted(found, key=KINDS.index)
+    assert Decision.from_json(decision.to_json()).checks == decision.checks
+    early = decision.to_json()
+    del early["checks"]
+    assert Decision.from_json(early).checks == ()
+
+
+def test_a_table_with_hardly_a_row_is_checked_too() -> None:
+    table = pa.table({"x": [1, 2, 3, 4], "y": [0, 1, 0, 1], "month": [1, 1, 2, 2]})
+    assert check_data(table, "y", by_column(table, "month"), drop=["month"], holdout=0) == ()
