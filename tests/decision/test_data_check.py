@@ -172,6 +172,8 @@ def test_labels_that_differ_by_blanks_or_case_are_named() -> None:
     found = check(label=label)
     assert [finding.kind for finding in found] == ["similar_labels"] * 2
     assert "'Yes ' and 'yes'" in found[1].sentence
+    (leak, *_) = check(label=label, x=LABEL)
+    assert (leak.kind, leak.column) == ("label_leak", "x")
 
 
 def moments(hours: Any) -> pa.Array:

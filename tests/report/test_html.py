@@ -79,11 +79,11 @@ def test_each_drift_has_its_segments_and_its_search(read: Reader) -> None:
     n_past = sum(len(drift.selection) for drift in page.drifts)
     with_past = [drift for drift in page.drifts if drift.uses]
     n_bounds = sum(len(drift.bounds) for drift in with_past)
-    assert sum(attrs.get("class") == "why" for _, attrs in read.tags) == n_past + 2
+    assert sum(attrs.get("class") == "why" for _, attrs in read.tags) == n_past + 2 + 1
     assert sum(attrs.get("class") == "won" for _, attrs in read.tags) == 2 * len(with_past)
-    tables = 1 + 1 + 3 * len(with_past)
+    tables = 1 + 1 + 1 + 3 * len(with_past)
     assert read.count("table") == tables
-    assert read.count("tr") == n_past + n_bounds + len(page.drifts) + 2 + 1 + tables
+    assert read.count("tr") == n_past + n_bounds + len(page.drifts) + 2 + 1 + 1 + tables
 
 
 def test_headings_come_in_order(read: Reader) -> None:

@@ -176,10 +176,9 @@ def _ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _check_labels(labels: Labels) -> Iterator[Finding]:
-    by_meaning = defaultdict[str, list[str]](list)
-    for name in labels.classes.tolist():
-        if isinstance(name, str):
-            by_meaning[" ".join(name.casefold().split())].append(name)
+    by_meaning = defaultdict[object, list[object]](list)
+    for meaning, name in zip(_meanings(labels), labels.classes.tolist(), strict=True):
+        by_meaning[meaning].append(name)
     for names in by_meaning.values():
         if len(names) > 1:
             alike = " and ".join(map(repr, names))
@@ -192,6 +191,12 @@ def _check_labels(labels: Labels) -> Iterator[Finding]:
             "is an amount, bin it, for example into low, middle and high"
         )
         yield Finding("many_labels", None, sentence, {"classes": len(labels.classes)})
+
+
+def _meanings(labels: Labels) -> list[object]:
+    """Return each class without the blanks and the case that it is written in."""
+    names = labels.classes.tolist()
+    return [" ".join(n.casefold().split()) if isinstance(n, str) else n for n in names]
 
 
 def _check_order(table: pa.Table, label: str, layout: Layout, sample: Rows) -> Iterator[Finding]:
@@ -337,11 +342,13 @@ def _unused(fact: ColumnFacts) -> Finding:
 def _check_columns(
     columns: pa.Table, labels: Labels, layout: Layout, rows: Rows
 ) -> Iterator[Finding]:
-    codes = labels.codes[rows].astype(np.int64)
+    numbers: dict[object, int] = {}
+    place = np.array([numbers.setdefault(name, len(numbers)) for name in _meanings(labels)])
+    codes = place[labels.codes[rows]]
     reveals_segment = find_leaking_columns(columns, layout)
     for name in columns.column_names:
         values = take_rows(columns[name], rows)
-        yield from _gives_away(name, values, codes, labels)
+        yield from _gives_away(name, values, codes, labels.name)
         if name in reveals_segment:
             yield Finding("segment_leak", name, leakage_warning([name]))
         elif is_text(values.type) or pa.types.is_dictionary(values.type):
@@ -354,15 +361,13 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _gives_away(
-    name: str, values: pa.ChunkedArray, codes: Codes, labels: Labels
-) -> Iterator[Finding]:
-    area = label_auc(values, codes, len(labels.classes))
+def _gives_away(name: str, values: pa.ChunkedArray, codes: Codes, label: str) -> Iterator[Finding]:
+    area = label_auc(values, codes, int(codes.max()) + 1)
     if area is None or area <= _GIVES_AWAY:
         return
     sentence = (
         f"column {name!r} gives the label away: alone it separates the classes of "
-        f"{labels.name!r} almost perfectly (AUC {area:.3f}); if it is made from the label, or not "
+        f"{label!r} almost perfectly (AUC {area:.3f}); if it is made from the label, or not "
         f"known when the model has to answer, leave it out with {_drop(name)}"
     )
     yield Finding("label_leak", name, sentence, {"auc": area})
