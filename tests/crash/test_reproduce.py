@@ -146,11 +146,17 @@ def test_ctrl_c_loses_nothing_and_begins_nothing(
     assert n_lines <= len(read_results(run.path)) <= n_lines + 2 * N_JOBS
 
 
-def test_ctrl_c_does_not_wait_for_tasks_that_take_hours(tmp_path: Path) -> None:
+@pytest.mark.parametrize("while_stopped", [False, True])
+def test_ctrl_c_does_not_wait_for_tasks_that_take_hours(
+    tmp_path: Path, while_stopped: bool
+) -> None:
     run = Reproduce(tmp_path, "random_rbf:14", 1, ["best_segments"])
     try:
         run.wait_for(lambda: sum(cpu_seconds(pid) > 8 for pid in run.alive()) >= N_JOBS)
-        os.killpg(run.process.pid, signal.SIGINT)
+        if while_stopped:  # then any thread may hear it, when it goes on
+            run.interrupt()
+        else:
+            os.killpg(run.process.pid, signal.SIGINT)
         run.expect_stopped()
         assert run.n_lines == 0
     finally:

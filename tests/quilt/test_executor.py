@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -133,6 +135,36 @@ def test_few_works_are_begun_ahead_and_none_when_no_more_is_asked_for(
     del pieces
     assert threading.active_count() == before
     assert len(list(tmp_path.iterdir())) <= 2 * executor.n_workers
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="chooses the thread that hears")
+def test_ctrl_c_that_another_thread_hears_does_not_wait_for_works() -> None:
+    begun, stop, stopped = threading.Event(), threading.Event(), list[bool]()
+
+    def work(_: None, __: int) -> Iterator[int]:
+        begun.set()
+        stopped.append(stop.wait(timeout=60))
+        yield 0
+
+    def hear() -> None:
+        begun.wait(timeout=60)
+        time.sleep(0.2)  # the caller waits for results by now
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    def end(*_: object) -> None:
+        stop.set()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, end)
+    hearing = threading.Thread(target=hear)
+    try:
+        hearing.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(Threads(2).run(work, None, range(2)))
+    finally:
+        signal.signal(signal.SIGINT, before)
+        hearing.join()
+    assert stopped == [True, True]
 
 
 def test_a_process_that_dies_is_told() -> None:

@@ -62,6 +62,10 @@ ENGINES = ("local", "processes", "ray", "auto")
 # Below it, what is sent to a cluster costs more than the cluster saves (docs/scale.md).
 _WORTH_A_CLUSTER = 1e8
 
+# Ctrl-C may reach any thread, and a lock wakes the main thread only for its own (after SIGSTOP and
+# SIGCONT it is most often another's): it looks up so often, in seconds.
+_LOOK_UP = 0.5
+
 
 class Executor(Protocol):
     """The contract; the module says what it promises."""
@@ -203,7 +207,7 @@ def _as_they_come(
                 running[_submit(pool, call, arguments)] = number
         if not running:
             return
-        finished, _ = futures.wait(running, return_when=futures.FIRST_COMPLETED)
+        finished, _ = futures.wait(running, _LOOK_UP, return_when=futures.FIRST_COMPLETED)
         for future in sorted(finished, key=running.__getitem__):
             number = running.pop(future)
             yield from ((number, result) for result in future.result())
