@@ -48,6 +48,10 @@ __all__ = ["CATEGORIES_MAX", "Encoder"]
 
 CATEGORIES_MAX = 256  # of a column of text, missing included
 
+# Parts of dates lie within [-1, 1] and are rounded at 1e-16, otherwise in every library. Where they
+# vary by less than this (the sine of noon is not quite that of midnight), they are constant.
+_LEAST_OF_PARTS = 1e-9
+
 
 @cache
 def _kernels() -> ModuleType:
@@ -69,7 +73,7 @@ class Numbers(NamedTuple):
     def fit(cls, name: str, present: NDArray[np.float64], n_rows: int) -> Numbers:
         """Mean and population deviation of the values present, which are overwritten.
 
-        A constant column has deviation 1.
+        A constant column has deviation 1, and so has a part of dates that is one but for rounding.
         """
         if len(present) == 0:
             raise _no_value(name, n_rows)
@@ -81,7 +85,8 @@ class Numbers(NamedTuple):
         if spread > 0:  # squares of offset / spread neither overflow nor vanish
             present /= spread
             spread *= math.sqrt(float(np.square(present, out=present).mean()))
-        deviation = spread if 0 < spread < math.inf else 1.0
+        least = 0.0 if source(name) == name else _LEAST_OF_PARTS
+        deviation = spread if least < spread < math.inf else 1.0
         return cls(name, first + shift, deviation, len(present) < n_rows)
 
 

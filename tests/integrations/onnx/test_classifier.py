@@ -103,9 +103,13 @@ def test_numbers_keep_the_precision_that_float32_would_lose() -> None:
         ["now and then", None] * 30,
         [dt.time(12)] * 60,
         pd.date_range("1960-02-28 23:59:59.999999", periods=60, freq="7h").as_unit("us"),
+        pd.date_range("2023-01-01", periods=60, freq="12h").as_unit("us"),
+        pd.date_range("2023-01-01 06:00", periods=60, freq="12h").as_unit("us"),
+        pd.date_range("2023-01-01", periods=60, freq="17us").as_unit("us"),
     ],
     ids=["ints", "large", "largest", "beyond ints", "flags", "flags with gaps", "one category",
-         "one category with gaps", "one time of day", "dates"],
+         "one category with gaps", "one time of day", "dates",
+         "midnight and noon", "six and eighteen", "within a millisecond"],
 )  # fmt: skip
 def test_one_column_is_enough(column: Any) -> None:
     table = pd.DataFrame({"only": column})
