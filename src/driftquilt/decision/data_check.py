@@ -53,7 +53,7 @@ from driftquilt.data.column_types import (
     features,
     is_text,
 )
-from driftquilt.data.encoder import CATEGORIES_MAX
+from driftquilt.data.encoder import Text
 from driftquilt.data.labels import Codes, warn_of_order
 from driftquilt.decision.layout import Labels, Layout, Rows, lay_out, read_labels, spread
 from driftquilt.decision.leakage import (
@@ -96,7 +96,7 @@ _TAIL_GROWS = 2.2  # of the deviations' logarithm, from 99 % to 99.95 % of the r
 _GAP = 1.2  # the same for a gap, in units of that of 99 %
 _FAR_OUT = 10  # times as far from the median as 99 % of the others
 
-_RARE_ROWS = 0.01  # of all rows, below which rare categories do not matter
+_RARE_ROWS = 0.05  # of all rows, below which rare categories do not matter
 _IS_CLOCK = 0.9  # rank correlation of a time with the rows
 _OUT_OF_PLACE = 0.05  # of a segment: by so much, and so many rows
 _PERFECT = 0.995  # accuracy
@@ -210,7 +210,8 @@ def _check_order(table: pa.Table, label: str, layout: Layout, sample: Rows) -> I
             "example, mixes the years"
         )
         yield Finding("order", None, sentence)
-    segments = np.searchsorted(layout.ends, spread(np.arange(len(layout.rows)), _SAMPLE), "right")
+    places = np.arange(len(sample)) * len(layout.rows) // len(sample)  # as `spread` has them
+    segments = np.searchsorted(layout.ends, places, "right")
     for column in table.schema:
         is_time = pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
         if is_time and column.name != label:
@@ -379,10 +380,15 @@ def _drop(name: str) -> str:
 
 def _check_categories(name: str, values: pa.ChunkedArray) -> Iterator[Finding]:
     known = pa.concat_arrays(list(blocks(values))).drop_null()
-    counts = np.sort(known.value_counts().field("counts").to_numpy())
+    counts: dict[str | None, int] = {
+        str(pair["values"]): pair["counts"] for pair in known.value_counts().to_pylist()
+    }
     n_values, n_rows = len(counts), len(known)
-    rare = counts[: max(n_values - CATEGORIES_MAX, 0)]
-    share = float(rare.sum()) / max(n_rows, 1)
+    if not n_rows:
+        return
+    own = set(Text.fit(name, counts, n_rows).categories)
+    rare = [n for value, n in counts.items() if value not in own]
+    share = sum(rare) / n_rows
     if share < _RARE_ROWS:
         return
     sentence = (
@@ -431,7 +437,7 @@ def _check_numbers(name: str, column: pa.ChunkedArray) -> Iterator[Finding]:
     if values:
         which = " or ".join(f"{value:g}" for value in values)
         sentence = (
-            f"column {name!r} is {which} in {plural(n_rows, 'row')} of {len(numbers):,}, apart "
+            f"column {name!r} is {which} in {n_rows:,} of {len(numbers):,} rows looked at, apart "
             f"from the others ({others[0]:g} to {others[-1]:g}); if that means missing or "
             "unknown, leave those cells empty"
         )
@@ -442,8 +448,8 @@ def _check_numbers(name: str, column: pa.ChunkedArray) -> Iterator[Finding]:
         low, high = np.quantile(others, (0.005, 0.995))
         far = max(extremes, key=lambda value: abs(value - others[len(others) // 2]))
         sentence = (
-            f"column {name!r} has {plural(len(extremes), 'value')} far beyond the others, such as "
-            f"{far:g}, where 99 % lie between {low:g} and {high:g}; check that they are real "
+            f"column {name!r} is far beyond its other values in {len(extremes):,} of "
+            f"{len(numbers):,} rows looked at, such as {far:g}, where 99 % lie between {low:g} and {high:g}; check that they are real "
             "and in the same unit, and leave the cells empty if not"
         )
         yield Finding("outlier", name, sentence, {"rows": len(extremes), "value": float(far)})
