@@ -229,7 +229,7 @@ BAD_SETTINGS: dict[str, list[Any]] = {
     "learning_rate": [0, 1, -1e-3, "fast", float("nan")],
     "batch_size": [0, 1.5, None],
     "learner": [3, "mlp", object(), MLP, nn.Linear(2, 2)],
-    "encode": [1, None],
+    "encode": [1, None, True, "quantiles"],
     "class_weight": ["equal", 2, np.array([1, 2]), {0: -1}, {0: "a"}, {0: np.nan}, {0: np.inf}],
     "max_epochs": [0, 1.5, None],
     "patience": [0, 2.5, None],

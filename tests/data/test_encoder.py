@@ -130,14 +130,143 @@ def test_features_follow_the_columns_and_categories_are_sorted() -> None:
     assert Encoder.fit(table).feature_names_out == names
 
 
-def test_only_the_most_frequent_256_categories_are_kept_ties_by_name() -> None:
+@pytest.mark.parametrize(("robust", "limit"), [(True, 40), (False, 256)])
+def test_only_the_most_frequent_categories_are_kept_ties_by_name(robust: bool, limit: int) -> None:
     names = [f"c{i:03d}" for i in range(300)]
-    encoder = Encoder.fit(read_frame({"c": [*names, "c299", "c298"]}))
-    kept = [f"c={name}" for name in [*names[:254], "c298", "c299"]]
+    encoder = Encoder.fit(read_frame({"c": [*names, *names, "c299", "c298"]}), robust=robust)
+    kept = [f"c={name}" for name in [*names[: limit - 2], "c298", "c299"]]
     assert list(encoder.feature_names_out) == kept
-    with_missing = Encoder.fit(read_frame({"c": [*names, None]})).feature_names_out
-    assert len(with_missing) == 256
-    assert with_missing[-1] == "c=missing"
+    with_missing = Encoder.fit(read_frame({"c": [*names, *names, None]}), robust=robust)
+    assert len(with_missing.feature_names_out) == limit
+    assert with_missing.feature_names_out[-1] == "c=missing"
+
+
+def test_an_id_gets_one_column_and_none_beside_that_of_missing_ones() -> None:
+    ids = [f"id{i:02d}" for i in range(60)]
+    assert Encoder.fit(read_frame({"c": ids})).feature_names_out == ("c=id00",)
+    assert Encoder.fit(read_frame({"c": [*ids, None]})).feature_names_out == ("c=missing",)
+    twice = Encoder.fit(read_frame({"c": [*ids, "id07"]}))
+    assert twice.feature_names_out == ("c=id07",)
+
+
+def test_forty_categories_or_fewer_all_have_a_column() -> None:
+    names = [f"c{i:02d}" for i in range(40)]
+    assert len(Encoder.fit(read_frame({"c": names})).feature_names_out) == 40
+
+
+RNG = np.random.default_rng(0)
+HEAVY: dict[str, Any] = {
+    "money": RNG.lognormal(3, 2, 500),
+    "outliers": np.append(RNG.normal(size=499), 1e6),
+    "sentinels": np.where(RNG.random(500) < 0.02, 999, RNG.integers(18, 40, 500)),
+    "spike": np.where(RNG.random(500) < 0.8, 0, RNG.normal(size=500)),
+    "counts": RNG.negative_binomial(1, 0.4, 500) ** 3,
+}
+LIGHT: dict[str, Any] = {
+    "normal": RNG.normal(5, 3, 500),
+    "uniform": RNG.random(500),
+    "flags": RNG.random(500) < 0.01,
+    "constant": np.full(500, 7.0),
+    "stars": RNG.integers(1, 6, 500),
+}
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_heavy_tails_are_encoded_by_rank(name: str) -> None:
+    values = np.asarray(HEAVY[name], dtype=np.float64)
+    table = read_frame({"a": values})
+    encoder = Encoder.fit(table)
+    out = encoder.transform(table)[:, 0].astype(np.float64)
+    assert abs(out.mean()) < 1e-5
+    assert abs(out.std() - 1) < 1e-5
+    assert (np.diff(out[np.argsort(values)]) >= 0).all()
+    assert encoder.describe() == {"a": "numbers, heavy tails: by rank"}
+    knots, scores = encoder.knots.column(0)
+    assert len(knots) <= 257
+    np.testing.assert_allclose(out, np.interp(values, knots, scores), rtol=1e-6)
+    beyond = encoder.transform(read_frame({"a": [-1e30, 1e30, None]}))
+    assert beyond[:, 0].tolist() == [out.min(), out.max(), 0]
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_tails_stay_linear(name: str) -> None:
+    values = LIGHT[name]
+    table = read_frame({"a": values})
+    robust, standard = Encoder.fit(table), Encoder.fit(table, robust=False)
+    assert robust == standard
+    assert robust.describe() == {"a": "numbers: by mean and deviation"}
+
+
+def test_an_outlier_does_not_squeeze_the_others_together() -> None:
+    values = np.append(RNG.normal(size=1000), 1e9)
+    for robust, spread in ((True, 1.0), (False, 0.0)):
+        table = read_frame({"a": values})
+        out = Encoder.fit(table, robust=robust).transform(table)[:-1, 0]
+        assert abs(out.std() - spread) < 0.1
+
+
+@given(st.lists(finite, min_size=3, max_size=40), st.lists(finite, min_size=1, max_size=9))
+def test_rank_scores_rise_with_the_value_and_stay_between_the_ends(
+    seen: list[float], new: list[float]
+) -> None:
+    table = read_frame({"a": [*seen, 1e30, -1e30, 0.0]})
+    encoder = Encoder.fit(table)
+    assume(len(encoder.knots.values))
+    out = encoder.transform(read_frame({"a": sorted(new)}))[:, 0]
+    assert (np.diff(out) >= 0).all()
+    ends = encoder.knots.scores[[0, -1]].astype(np.float32)
+    assert ends[0] <= out.min()
+    assert out.max() <= ends[1]
+
+
+def test_parts_of_dates_are_never_encoded_by_rank() -> None:
+    days = np.where(np.arange(100) < 95, "2024-01-01T00:00", "2024-03-05T11:00")
+    other = np.where(np.arange(100) == 50, "2024-07-05T17:00", days).astype("M8[m]")
+    encoder = Encoder.fit(read_frame({"when": other}))
+    assert len(encoder.knots.values) == 0
+    assert encoder.describe() == {"when": "dates and times: sines and cosines of the calendar"}
+
+
+def test_every_column_is_described_in_a_line() -> None:
+    text = [f"c{i % 60}" for i in range(300)]
+    columns = {
+        "amount": HEAVY["money"][:300],
+        "age": LIGHT["normal"][:300],
+        "shop": text,
+        "plan": ["x", "y", None] * 100,
+        "id": [f"{i}" for i in range(300)],
+    }
+    encoder = Encoder.fit(read_frame(columns))
+    lines = {
+        "amount": "numbers, heavy tails: by rank",
+        "age": "numbers: by mean and deviation",
+        "shop": "text: 40 of 60 values have a column of their own",
+        "plan": "text: a column for each of 2 values",
+        "id": "text: 1 of 300 values has a column of its own",
+    }
+    assert encoder.describe() == lines
+    again = Encoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    assert again == encoder
+    assert again.describe() == lines
+    table = read_frame(columns)
+    assert again.transform(table).tobytes() == encoder.transform(table).tobytes()
+    assert encoder.copy() == encoder
+
+
+def test_a_row_alone_is_encoded_by_rank_as_among_others() -> None:
+    table = read_frame({name: values.astype(np.float64) for name, values in HEAVY.items()})
+    encoder = Encoder.fit(table)
+    whole = encoder.transform(table)
+    for row in (0, 63, 64, 499):
+        alone = encoder.encode(table.take(slice(row, row + 1)))
+        assert alone.tobytes() == whole[row].tobytes()
+
+
+def test_columns_of_earlier_versions_are_read() -> None:
+    columns = [GOOD, {"name": "c", "categories": ["x", None]}]
+    encoder = Encoder.from_json({"named": True, "columns": columns})
+    assert encoder.feature_names_out == ("a", "c=x", "c=missing")
+    assert encoder.describe()["c"] == "text: a column for each of 1 value"
 
 
 @pytest.mark.parametrize("value", [0.1, 1e-300, -3.4e38, 123456789.123])
@@ -215,6 +344,7 @@ def test_a_column_without_any_value_at_fit_is_refused(empty: Any) -> None:
 
 
 GOOD: dict[str, Any] = {"name": "a", "mean": 0.0, "std": 1.0, "missing": False}
+RANKS: dict[str, Any] = {"name": "a", "knots": [1, 2.0], "scores": [-1.0, 1], "missing": False}
 
 
 @pytest.mark.parametrize(
@@ -237,6 +367,19 @@ GOOD: dict[str, Any] = {"name": "a", "mean": 0.0, "std": 1.0, "missing": False}
         {"named": True, "columns": [{**GOOD, "std": 10**400}]},
         {"named": True, "columns": [{**GOOD, "missing": 1}]},
         {"named": True, "columns": [{"name": "a", "mean": 0.0}]},
+        {"named": True, "columns": [{**RANKS, "knots": [2.0, 1.0]}]},
+        {"named": True, "columns": [{**RANKS, "knots": [1.0, 1.0]}]},
+        {"named": True, "columns": [{**RANKS, "knots": [1.0, 2.0, 3.0]}]},
+        {"named": True, "columns": [{**RANKS, "knots": [1.0], "scores": [1.0]}]},
+        {"named": True, "columns": [{**RANKS, "knots": [], "scores": []}]},
+        {"named": True, "columns": [{**RANKS, "knots": [0.0, float("inf")]}]},
+        {"named": True, "columns": [{**RANKS, "knots": [0.0, True]}]},
+        {"named": True, "columns": [{**RANKS, "knots": 5}]},
+        {"named": True, "columns": [{**RANKS, "scores": [0.0, float("nan")]}]},
+        {"named": True, "columns": [{**RANKS, "scores": [0.0, "1"]}]},
+        {"named": True, "columns": [{"name": "a", "knots": [1, 2], "missing": False}]},
+        {"named": True, "columns": [{"name": "a", "categories": ["x"], "n_values": 0}]},
+        {"named": True, "columns": [{"name": "a", "categories": ["x"], "n_values": "1"}]},
         {"named": True, "columns": [{"name": "a", "categories": []}]},
         {"named": True, "columns": [{"name": "a", "categories": "xy"}]},
         {"named": True, "columns": [{"name": "a", "categories": [None, "x"]}]},

@@ -382,7 +382,18 @@ def test_the_papers_settings_are_six_guided_trials_one_split_and_every_row() -> 
     assert (PAPER.n_folds, PAPER.patience, PAPER.max_epochs) == (1, 10, 2000)
     assert PAPER.search == Bayes(n_random=3, n_guided=3)
     assert PAPER.sampling == EVERY_ROW
+    assert QuiltClassifier.paper().encode == "standard"
     assert QuiltClassifier.paper(n_folds=3, hidden_units=9).get_params()["n_folds"] == 3
+
+
+@pytest.mark.parametrize(("encode", "n_knots"), [("robust", 257), ("standard", 0)])
+def test_only_the_robust_encoding_goes_by_rank(encode: str, n_knots: int) -> None:
+    rng = np.random.default_rng(0)
+    money = {"amount": rng.lognormal(3, 2, 400), "plan": [f"p{i % 60}" for i in range(400)]}
+    clf = quilt(encode=encode, max_epochs=2).fit(money, np.arange(400) % 2)
+    assert clf.encoder_ is not None
+    assert len(clf.encoder_.knots.values) == n_knots
+    assert len(clf.encoder_.texts["plan"]) == (40 if n_knots else 60)
 
 
 def test_progress_is_drawn_to_stderr_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -426,8 +437,8 @@ def test_a_random_state_instance_is_a_seed_that_moves_on() -> None:
 FIRST, SECOND = slice(0, 180), slice(180, None)
 
 
-@pytest.mark.parametrize("encode", [True, False])
-def test_two_batches_equal_one_fit_on_both(encode: bool) -> None:
+@pytest.mark.parametrize("encode", ["robust", False])
+def test_two_batches_equal_one_fit_on_both(encode: str | bool) -> None:
     clf = quilt(encode=encode).partial_fit(X[FIRST], Y[FIRST], segments=MONTH[FIRST])
     clf.partial_fit(X[SECOND], Y[SECOND], segments=MONTH[SECOND])
     assert same(clf, fitted(encode=encode))
@@ -476,8 +487,8 @@ def test_a_model_that_forgot_its_rows_predicts_as_before_and_takes_no_batches() 
         clf.partial_fit(X, Y)
 
 
-@pytest.mark.parametrize("encode", [True, False])
-def test_changing_rows_after_a_batch_changes_nothing(encode: bool) -> None:
+@pytest.mark.parametrize("encode", ["robust", False])
+def test_changing_rows_after_a_batch_changes_nothing(encode: str | bool) -> None:
     given = [X[FIRST].copy(), Y[FIRST].copy(), np.ones(180)]
     clf = quilt(encode=encode)
     clf.partial_fit(given[0], given[1], segments=MONTH[FIRST], sample_weight=given[2])
@@ -503,7 +514,7 @@ def test_settings_can_be_read_changed_and_cloned() -> None:
 def test_changing_settings_leaves_a_fitted_model_as_it_was() -> None:
     clf = fitted(encode=False)
     before = clf.predict_proba(NEW)
-    clf.set_params(hidden_units=5, encode=True, learner=TorchLearner(nn.Linear), n_folds=1)
+    clf.set_params(hidden_units=5, encode="robust", learner=TorchLearner(nn.Linear), n_folds=1)
     assert np.array_equal(clf.predict_proba(NEW), before)
 
 
@@ -566,11 +577,11 @@ def token_ids() -> NDArray[np.int64]:
     [
         pytest.param(conv, images(), False, id="conv"),
         pytest.param(text, token_ids(), False, id="text"),
-        pytest.param(mlp, np.c_[X, Y], True, id="mlp"),
+        pytest.param(mlp, np.c_[X, Y], "robust", id="mlp"),
     ],
 )
 def test_a_torch_net_learns_its_kind_of_rows(
-    net: Callable[[int, int], nn.Module], rows: NDArray[Any], encode: bool
+    net: Callable[[int, int], nn.Module], rows: NDArray[Any], encode: str | bool
 ) -> None:
     learner = TorchLearner(net, optimizer=lambda params: torch.optim.Adam(params, lr=0.02))
     clf = quilt(learner=learner, encode=encode, max_epochs=30, disparity_max=1.0)

@@ -309,6 +309,30 @@ def test_weights_for_other_columns_than_the_encoders_are_refused(saved: Path) ->
     assert "not those of a net for the rows" in refused(saved)
 
 
+def test_a_file_of_an_earlier_version_encodes_as_it_did(saved: Path) -> None:
+    expected = QuiltClassifier.load(saved).predict_proba(NEW)
+    tensors, record = read_model(saved)
+    record["settings"]["encode"] = True
+    for column in record["encoder"]["columns"]:
+        column.pop("n_values", None)
+    write_model(saved, tensors, record)
+    loaded = QuiltClassifier.load(saved)
+    assert loaded.encode == "standard"
+    assert np.array_equal(loaded.predict_proba(NEW), expected)
+
+
+def test_columns_encoded_by_rank_come_back(path: Path) -> None:
+    money = {"amount": np.random.default_rng(0).lognormal(3, 2, 300)}
+    clf = QuiltClassifier(hidden_units=4, max_epochs=3, random_state=0)
+    clf.fit(money, money["amount"] > 20)
+    clf.save(path)
+    loaded = QuiltClassifier.load(path)
+    assert clf.encoder_ is not None
+    assert clf.encoder_.describe() == {"amount": "numbers, heavy tails: by rank"}
+    assert loaded.encoder_ == clf.encoder_
+    assert np.array_equal(loaded.predict_proba(money), clf.predict_proba(money))
+
+
 def test_a_fold_without_weights_is_refused(saved: Path) -> None:
     tensors, record = read_model(saved)
     for changed in [{"0.theta": tensors["0.theta"]}, {**tensors, "4.theta": tensors["0.theta"]}]:

@@ -1,11 +1,19 @@
 """`Encoder`: a frame becomes a float32 matrix whose scale a net can learn from.
 
-Numbers are moved and scaled by a mean and a deviation; a missing number becomes the mean, and a 0/1
-column says so if any was missing at fit. Text becomes one 0/1 column per category, missing being a
-category of its own; a category that was not seen at fit is all zeros, and so are those beyond the
-256 most frequent (ties by name). So a column of ids, or of free text, in which nearly every row
-differs, costs 256 columns and says next to nothing: drop it. Dates and times are numbers already
-when they get here: `calendar`.
+Numbers are moved and scaled by a mean and a deviation. Where the tails of a column are heavy
+(money, outliers, sentinels such as 999, a spike at zero), these say little, and the column is
+encoded by rank instead: piecewise linear between up to 257 knots, which are quantiles, each with
+the normal score of its rank; beyond the outermost knots it is constant. A missing number becomes 0,
+and a 0/1 column says so if any was missing at fit.
+
+Text becomes one 0/1 column per category, missing being a category of its own; a category that was
+not seen at fit is all zeros, and so are those beyond the 40 most frequent (ties by name). Where
+there are more than 40, a category that was seen once is left out too. So a column of ids costs next
+to nothing, and says nothing. Hashing the others, their frequency or target statistics did not help
+(`benchmarks/README.md`). Dates and times are numbers already when they get here: `calendar`.
+
+With `robust=False` no column is encoded by rank, and 256 categories have a column: the paper's
+protocol, and models of earlier versions.
 
     encode(frame)     (n, width)  float32, C-contiguous, always finite
     transform(table)  the same of a whole table, whose columns have to be those seen at fit
@@ -13,7 +21,8 @@ when they get here: `calendar`.
 `encode` is the only place where rows are encoded: tables, rows of a stream, requests to the
 service. Each row of the matrix depends on the same row of the frame alone, bit for bit. What the
 frame lacks is missing, and what the encoder does not know is left out; `match` refuses both. The
-running scale of a stream (`stream.learning`) gives such an encoder too.
+running scale of a stream (`stream.learning`) gives such an encoder too. `describe` says of each
+column how it is encoded.
 
 >>> from driftquilt.data.frame import Frame, read_frame
 >>> encoder = Encoder.fit(read_frame({"age": [20, None, 40], "city": ["Rome", "Oslo", None]}))
@@ -24,14 +33,18 @@ array([[2., 0., 1., 0., 0.],
        [0., 1., 0., 0., 0.]], dtype=float32)
 >>> encoder.encode(Frame.of_row({"city": "Rome"}))
 array([[0., 1., 0., 1., 0.]], dtype=float32)
+>>> encoder.describe()
+{'age': 'numbers: by mean and deviation', 'city': 'text: a column for each of 2 values'}
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import pairwise
+from statistics import NormalDist
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -43,10 +56,15 @@ from driftquilt.data.calendar import PARTS, find_columns, group, part_name, sour
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.frame import BLOCK, Frame
 from driftquilt.errors import InputError, ModelFileError
+from driftquilt.text import plural
 
 __all__ = ["CATEGORIES_MAX", "Encoder"]
 
 CATEGORIES_MAX = 256  # of a column of text, missing included
+_FREQUENT_MAX = 40  # the same in a robust encoding
+_KNOTS_MAX = 257
+_HEAVY = 4  # interquartile ranges between the median and the end of a tail
+_LOWEST_RANK = 0.001  # as a share of the rows; the highest is 1 less this
 
 # Parts of dates lie within [-1, 1] and are rounded at 1e-16, otherwise in every library. Where they
 # vary by less than this (the sine of noon is not quite that of midnight), they are constant.
@@ -62,50 +80,131 @@ def _kernels() -> ModuleType:
 
 
 class Numbers(NamedTuple):
-    """A column of numbers as fitted; `missing` says whether any was missing."""
+    """A column of numbers as fitted; `missing` says whether any was missing.
+
+    `knots` and their `scores` are empty unless the column is encoded by rank.
+    """
 
     name: str
     mean: float
     deviation: float
     missing: bool
+    knots: tuple[float, ...] = ()
+    scores: tuple[float, ...] = ()
 
     @classmethod
-    def fit(cls, name: str, present: NDArray[np.float64], n_rows: int) -> Numbers:
-        """Mean and population deviation of the values present, which are overwritten.
+    def fit(
+        cls, name: str, present: NDArray[np.float64], n_rows: int, *, robust: bool = True
+    ) -> Numbers:
+        """By rank if the tails are heavy, else by mean and deviation; `present` is overwritten.
 
-        A constant column has deviation 1, and so has a part of dates that is one but for rounding.
+        `present` has the values that are not missing.
         """
         if len(present) == 0:
             raise _no_value(name, n_rows)
-        first = float(present[0])
-        present -= first  # a constant column is then exactly zero
-        shift = float(present.mean())
-        present -= shift
-        spread = float(max(present.max(), -present.min()))
-        if spread > 0:  # squares of offset / spread neither overflow nor vanish
-            present /= spread
-            spread *= math.sqrt(float(np.square(present, out=present).mean()))
-        least = 0.0 if source(name) == name else _LEAST_OF_PARTS
-        deviation = spread if least < spread < math.inf else 1.0
-        return cls(name, first + shift, deviation, len(present) < n_rows)
+        is_part = source(name) != name  # of a date: sines and cosines have no tails
+        if robust and not is_part:
+            ordered = np.sort(present)
+            if _has_heavy_tails(ordered):
+                return cls(name, 0.0, 1.0, len(present) < n_rows, *_fit_knots(ordered))
+        scale = _fit_scale(present, _LEAST_OF_PARTS if is_part else 0.0)
+        return cls(name, *scale, len(present) < n_rows)
+
+
+def _fit_scale(present: NDArray[np.float64], least: float) -> tuple[float, float]:
+    """Mean and population deviation of values, which are overwritten.
+
+    The deviation is 1 for a constant column, and for one that hardly varies: by `least` or less.
+    """
+    first = float(present[0])
+    present -= first  # a constant column is then exactly zero
+    shift = float(present.mean())
+    present -= shift
+    spread = float(max(present.max(), -present.min()))
+    if spread > 0:  # squares of offset / spread neither overflow nor vanish
+        present /= spread
+        spread *= math.sqrt(float(np.square(present, out=present).mean()))
+    return first + shift, spread if least < spread < math.inf else 1.0
+
+
+def _has_heavy_tails(ordered: NDArray[np.float64]) -> bool:
+    """Whether sorted values reach far beyond their middle half; two distinct values never do."""
+    low, high = ordered[0], ordered[-1]
+    if not ((ordered > low) & (ordered < high)).any():
+        return False
+    bottom, lower, median, upper, top = np.quantile(ordered, [0.001, 0.25, 0.5, 0.75, 0.999])
+    reach = max(top - median, median - bottom, (high - median) / 4, (median - low) / 4)
+    return bool(reach > _HEAVY * (upper - lower))
+
+
+def _fit_knots(ordered: NDArray[np.float64]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Knots at even ranks of sorted values; their scores give the rows mean 0 and deviation 1."""
+    n_rows = len(ordered)
+    ranks = np.linspace(0, n_rows - 1, min(n_rows, _KNOTS_MAX)).round().astype(np.intp)
+    knots = np.unique(ordered[ranks])
+    below, up_to = (np.searchsorted(ordered, knots, side) for side in ("left", "right"))
+    shares = np.clip((below + up_to) / (2 * n_rows), _LOWEST_RANK, 1 - _LOWEST_RANK)
+    scores = np.array([NormalDist().inv_cdf(share) for share in shares.tolist()])
+    encoded = np.interp(ordered, knots, scores)
+    scores = (scores - encoded.mean()) / encoded.std()
+    return tuple(knots.tolist()), tuple(scores.tolist())
 
 
 class Text(NamedTuple):
-    """A column of text as fitted: its categories in sorted order, None (missing) last."""
+    """A column of text as fitted: its categories in sorted order, None (missing) last.
+
+    `n_values` is how many there were to choose from, missing included.
+    """
 
     name: str
     categories: tuple[str | None, ...]
+    n_values: int
 
     @classmethod
-    def fit(cls, name: str, counts: Mapping[str | None, int], n_rows: int) -> Text:
+    def fit(
+        cls, name: str, counts: Mapping[str | None, int], n_rows: int, *, robust: bool = True
+    ) -> Text:
         """Keep the most frequent categories; `counts` has the rows of each."""
         present = [category for category in counts if category is not None]
         if not present:
             raise _no_value(name, n_rows)
         missing = None in counts
         ranked = sorted(present, key=lambda category: (-counts[category], category))
-        frequent = sorted(ranked[: CATEGORIES_MAX - missing])
-        return cls(name, (*frequent, None) if missing else tuple(frequent))
+        frequent = ranked[: (_FREQUENT_MAX if robust else CATEGORIES_MAX) - missing]
+        if robust and len(frequent) < len(ranked):
+            # Each of the values of an id says nothing; but a column needs a place.
+            frequent = [c for c in frequent if counts[c] > 1] or ranked[: 1 - missing]
+        categories = (*sorted(frequent), None) if missing else tuple(sorted(frequent))
+        return cls(name, categories, len(counts))
+
+
+class Knots(NamedTuple):
+    """Knots and scores of all columns of numbers, end to end; none for those that are linear."""
+
+    values: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    starts: NDArray[np.intp]  # of each column, and the end of the last; empty if all are linear
+
+    @classmethod
+    def of(cls, numbers: Sequence[Numbers]) -> Knots:
+        """Lay the knots of columns out end to end."""
+        if not any(column.knots for column in numbers):
+            return LINEAR
+        return cls(
+            np.array([knot for column in numbers for knot in column.knots], dtype=np.float64),
+            np.array([score for column in numbers for score in column.scores], dtype=np.float64),
+            np.cumsum([0, *(len(column.knots) for column in numbers)], dtype=np.intp),
+        )
+
+    def column(self, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Knots and scores of one column of numbers; none if it is linear."""
+        if not len(self.starts):
+            return self.values, self.scores
+        one = slice(self.starts[place], self.starts[place + 1])
+        return self.values[one], self.scores[one]
+
+
+LINEAR = Knots(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,21 +221,31 @@ class Encoder:
     width: int
     named: bool = True
     limit: float = FLOAT32_MAX  # no number gets further from 0
+    knots: Knots = LINEAR
+    n_values: Mapping[str, int] = field(default_factory=dict)  # of text at fit, also those left out
 
     @classmethod
-    def fit(cls, table: Frame | ArrowFrame, rows: NDArray[np.intp] | None = None) -> Encoder:
-        """Learn means, deviations and categories from all rows of `table`, or from some.
+    def fit(
+        cls,
+        table: Frame | ArrowFrame,
+        rows: NDArray[np.intp] | None = None,
+        *,
+        robust: bool = True,
+    ) -> Encoder:
+        """Learn scales, knots and categories from all rows of `table`, or from some.
 
-        A column that has no value in those rows is learned from all of them.
+        A column that has no value in those rows is learned from all of them. `robust` lets columns
+        with heavy tails be encoded by rank, and gives fewer categories a column.
         """
         seen = table if rows is None else table.take(rows)
         columns: list[Numbers | Text] = []
         for name in table.columns:
             some = table if rows is not None and seen.kind(name) == "nothing" else seen
             if some.is_text(name):
-                columns.append(Text.fit(name, some.counts(name), len(some)))
+                columns.append(Text.fit(name, some.counts(name), len(some), robust=robust))
             else:
-                columns.append(Numbers.fit(name, some.present(name), len(some)))
+                present = some.present(name)
+                columns.append(Numbers.fit(name, present, len(some), robust=robust))
         return cls.of(columns, named=table.named)
 
     @classmethod
@@ -165,6 +274,8 @@ class Encoder:
             texts,
             width,
             named,
+            knots=Knots.of(numbers),
+            n_values={c.name: c.n_values for c in columns if isinstance(c, Text)},
         )
 
     @property
@@ -186,6 +297,26 @@ class Encoder:
                 out[place] = f"{name}={'missing' if category is None else category}"
         return tuple(out)
 
+    def describe(self) -> dict[str, str]:
+        """One line per column of the caller's: how it is encoded."""
+        return {
+            name: "dates and times: sines and cosines of the calendar"
+            if len(places) > 1
+            else self._describe_column(name)
+            for name, places in group(self.columns).items()
+        }
+
+    def _describe_column(self, name: str) -> str:
+        if name not in self.texts:
+            knots, _ = self.knots.column(self.names.index(name))
+            return f"numbers{', heavy tails: by rank' if len(knots) else ': by mean and deviation'}"
+        n_own = sum(category is not None for category in self.texts[name])
+        n_all = self.n_values.get(name, 0) - (None in self.texts[name])
+        if n_own >= n_all:
+            return f"text: a column for each of {plural(n_own, 'value')}"
+        have = "has a column of its own" if n_own == 1 else "have a column of their own"
+        return f"text: {n_own} of {n_all:,} values {have}"
+
     def encode(self, frame: Frame) -> NDArray[np.float32]:
         """Rows as a matrix; columns that the frame lacks are missing."""
         if len(frame) > BLOCK:
@@ -197,8 +328,8 @@ class Encoder:
         self._refuse_other_kinds(frame)
         out = np.zeros((len(frame), self.width), dtype=np.float32)
         _kernels().scale(
-            frame.numbers, frame.find(self.names), self.mean, self.deviation, self.limit,
-            self.places, self.flags, out,
+            frame.numbers, frame.find(self.names), self.mean, self.deviation, *self.knots,
+            self.limit, self.places, self.flags, out,
         )  # fmt: skip
         if self.texts:
             out.put(self._find_categories(frame), 1)
@@ -248,20 +379,19 @@ class Encoder:
 
     def copy(self) -> Encoder:
         """An encoder that does not change with this one, whose scale may be a running one."""
-        return Encoder(
-            self.columns, self.names, self.mean.copy(), self.deviation.copy(), self.places,
-            self.flags, self.texts, self.width, self.named, self.limit,
-        )  # fmt: skip
+        return replace(self, mean=self.mean.copy(), deviation=self.deviation.copy())
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for `json.dumps`, which writes a float so that it reads back the same."""
-        values = zip(self.mean.tolist(), self.deviation.tolist(), self.flags.tolist(), strict=True)
-        columns: dict[str, dict[str, Any]] = {
-            name: {"name": name, "mean": mean, "std": deviation, "missing": flag >= 0}
-            for name, (mean, deviation, flag) in zip(self.names, values, strict=True)
-        }
+        columns: dict[str, dict[str, Any]] = {}
+        scales = zip(self.mean.tolist(), self.deviation.tolist(), strict=True)
+        for place, (name, (mean, deviation)) in enumerate(zip(self.names, scales, strict=True)):
+            knots, scores = (part.tolist() for part in self.knots.column(place))
+            how = {"knots": knots, "scores": scores} if knots else {"mean": mean, "std": deviation}
+            columns[name] = {"name": name, **how, "missing": bool(self.flags[place] >= 0)}
         for name, categories in self.texts.items():
-            columns[name] = {"name": name, "categories": list(categories)}
+            n_values = max(self.n_values.get(name, 0), len(categories))
+            columns[name] = {"name": name, "categories": list(categories), "n_values": n_values}
         return {"named": self.named, "columns": [columns[name] for name in self.columns]}
 
     @classmethod
@@ -369,13 +499,25 @@ def _read_column(data: dict[str, Any]) -> Numbers | Text:
         _require(all(isinstance(c, str) for c in categories[:-1]), "a category is not text")
         _require(isinstance(categories[-1], str | None), "a category is not text")
         _require(len(set(categories)) == len(categories), "a category is there twice")
-        return Text(data["name"], tuple(categories))
-    for key in ("mean", "std"):
-        _require(type(data[key]) in (int, float), f"{key} is not a number")
-        _require(math.isfinite(data[key]), f"{key} is not finite")
-    _require(data["std"] > 0, "std is not positive")
+        n_values = data.get("n_values", len(categories))  # not in files of earlier versions
+        _require(type(n_values) is int and n_values >= len(categories), "n_values is too low")
+        return Text(data["name"], tuple(categories), n_values)
     _require(type(data["missing"]) is bool, "'missing' is not true or false")
+    if "knots" in data:
+        knots, scores = data["knots"], data["scores"]
+        _require(all(map(_is_finite, (*knots, *scores))), "a knot is not a finite number")
+        _require(len(knots) == len(scores) > 1, "there are fewer than two knots, or other scores")
+        _require(all(a < b for a, b in pairwise(knots)), "knots do not increase")
+        both = tuple(map(float, knots)), tuple(map(float, scores))
+        return Numbers(data["name"], 0.0, 1.0, data["missing"], *both)
+    for key in ("mean", "std"):
+        _require(_is_finite(data[key]), f"{key} is not a finite number")
+    _require(data["std"] > 0, "std is not positive")
     return Numbers(data["name"], float(data["mean"]), float(data["std"]), data["missing"])
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def _require(condition: bool, otherwise: str) -> None:

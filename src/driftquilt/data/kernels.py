@@ -24,7 +24,35 @@ _COUNTS, _SUMS, _MATRIX = types.int64[::1], types.float64[::1], types.float32[:,
 
 
 @njit(
-    types.void(_NUMBERS, _PLACES, _SCALE, _SCALE, types.float64, _PLACES, _PLACES, _MATRIX),
+    types.float64(types.float64, _SCALE, _SCALE, types.int64, types.int64),
+    cache=True, nogil=True, error_model="numpy",
+)  # fmt: skip
+def _interpolate(
+    value: float, knots: NDArray[np.float64], scores: NDArray[np.float64], start: int, end: int
+) -> float:
+    """Return the score of a value between knots, NaN for NaN; constant beyond the outermost."""
+    if np.isnan(value):
+        return np.nan
+    low, high = start, end - 1
+    if value <= knots[low]:
+        return float(scores[low])
+    if value >= knots[high]:
+        return float(scores[high])
+    while high - low > 1:  # knots[low] <= value < knots[high]
+        middle = (low + high) // 2
+        if knots[middle] <= value:
+            low = middle
+        else:
+            high = middle
+    share = (value - knots[low]) / (knots[high] - knots[low])
+    return float(scores[low] + share * (scores[high] - scores[low]))
+
+
+@njit(
+    types.void(
+        _NUMBERS, _PLACES, _SCALE, _SCALE, _SCALE, _SCALE, _PLACES, types.float64, _PLACES, _PLACES,
+        _MATRIX,
+    ),
     cache=True, nogil=True, error_model="numpy",
 )  # fmt: skip
 def scale(
@@ -32,21 +60,30 @@ def scale(
     places: NDArray[np.intp],
     mean: NDArray[np.float64],
     deviation: NDArray[np.float64],
+    knots: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    starts: NDArray[np.intp],
     limit: float,
     to: NDArray[np.intp],
     flags: NDArray[np.intp],
     out: NDArray[np.float32],
 ) -> None:
-    """Write scaled numbers into columns `to` of `out`, which is zero; a missing one is the mean.
+    """Write scaled numbers into columns `to` of `out`, which is zero; a missing one stays 0.
 
-    None is further from 0 than `limit`. Where a column has a flag (>= 0), that is 1 for missing.
+    A column is scaled by mean and deviation, or goes through its knots, from `starts[j]` up to
+    `starts[j + 1]`, if it has any; `starts` is empty if none has. No number is further from 0 than
+    `limit`. Where a column has a flag (>= 0), that is 1 for missing.
     """
     for first in range(0, len(numbers), _CHUNK):
         last = min(first + _CHUNK, len(numbers))
         for j in range(len(places)):
+            start, end = (starts[j], starts[j + 1]) if len(starts) else (0, 0)
             for i in range(first, last):
                 value = numbers[i, places[j]] if places[j] >= 0 else np.nan
-                scaled = (value - mean[j]) / deviation[j]
+                if start < end:
+                    scaled = _interpolate(value, knots, scores, start, end)
+                else:
+                    scaled = (value - mean[j]) / deviation[j]
                 if scaled == scaled:  # noqa: PLR0124
                     out[i, to[j]] = max(-limit, min(limit, scaled))
                 elif flags[j] >= 0:

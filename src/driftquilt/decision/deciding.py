@@ -153,7 +153,7 @@ def _prepare(estimator: QuiltClassifier | None, seed: int) -> QuiltClassifier:
     if not isinstance(estimator, QuiltClassifier) or not estimator.encode:
         raise InputError(
             f"the estimator is {estimator!r}; give a QuiltClassifier that encodes columns "
-            "(encode=True)"
+            "(encode='robust' or 'standard')"
         )
     clf: QuiltClassifier = clone(estimator).set_params(random_state=seed)
     return clf

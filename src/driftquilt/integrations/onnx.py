@@ -198,7 +198,7 @@ def _add_numbers(
     raw = graph.add("Concat", *(made[one.kind](graph, at) for one, at in values.items()), axis=1)
     which = np.array([encoder.names.index(name) for one in values for name in one.columns])
     absent = graph.add("IsNaN", raw)
-    scaled = _scale(graph, raw, absent, encoder.mean[which], encoder.deviation[which], far)
+    scaled = _scale(graph, raw, absent, encoder, which, far)
     parts, order = [scaled], encoder.places[which].tolist()
     flagged = np.flatnonzero(encoder.flags[which] >= 0)
     if len(flagged):
@@ -209,19 +209,47 @@ def _add_numbers(
 
 
 def _scale(
-    graph: Graph,
-    raw: str,
-    absent: str,
-    mean: NDArray[np.float64],
-    deviation: NDArray[np.float64],
-    far: float,
+    graph: Graph, raw: str, absent: str, encoder: Encoder, which: NDArray[np.intp], far: float
 ) -> str:
     """As `Encoder.encode` does: in float64, 0 where missing."""
-    scaled = graph.add("Sub", raw, graph.constant(mean))
-    scaled = graph.add("Div", scaled, graph.constant(deviation))
     low, zero, high = (graph.constant(np.array(v)) for v in (-far, 0.0, far))
+    scaled = graph.add("Sub", raw, graph.constant(encoder.mean[which]))
+    scaled = graph.add("Div", scaled, graph.constant(encoder.deviation[which]))
+    by_rank = [at for at, number in enumerate(which) if len(encoder.knots.column(number)[0])]
+    if by_rank:
+        present = graph.add("Where", absent, zero, raw)
+        columns = [
+            _interpolate(graph, present, at, *encoder.knots.column(which[at])) for at in by_rank
+        ]
+        rest = [at for at in range(len(which)) if at not in by_rank]
+        if rest:
+            columns.insert(0, graph.add("Gather", scaled, graph.constant(np.array(rest)), axis=1))
+        back = graph.constant(np.argsort([*rest, *by_rank]))
+        scaled = graph.add("Gather", graph.add("Concat", *columns, axis=1), back, axis=1)
     bounded = graph.add("Clip", scaled, low, high)
     return graph.cast(graph.add("Where", absent, zero, bounded), np.float32)
+
+
+def _interpolate(
+    graph: Graph,
+    rows: str,
+    column: int,
+    knots: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> str:
+    """A column (n, 1) through its knots. After the last one comes a piece that does not rise."""
+    widths, rises = np.append(np.diff(knots), 1.0), np.append(np.diff(scores), 0.0)
+    value = graph.add("Gather", rows, graph.constant(np.array([column])), axis=1)
+    value = graph.add("Clip", value, *(graph.constant(np.array(knots[end])) for end in (0, -1)))
+    passed = graph.add("GreaterOrEqual", value, graph.constant(knots[1:]))
+    axis = graph.constant(np.array([1]))
+    piece = graph.add("ReduceSum", graph.cast(passed, np.int32), axis, keepdims=1)
+    start, width, score, rise = (
+        graph.add("Gather", graph.constant(values), piece)
+        for values in (knots, widths, scores, rises)
+    )
+    share = graph.add("Div", graph.add("Sub", value, start), width)
+    return graph.add("Add", score, graph.add("Mul", share, rise))
 
 
 def _add_matrix(graph: Graph, width: int, far: float) -> tuple[str, list[int]]:

@@ -110,7 +110,7 @@ def encode(
             "that is known at that point; drop these rows or fill some in"
         )
     frame = Frame.of_arrays(used)
-    encoder = Encoder.fit(frame.take(slice(n_known)))
+    encoder = Encoder.fit(frame.take(slice(n_known)), robust=False)  # as the paper scales
     return encoder.encode(frame.take(slice(n_rows))), encoder.feature_names_out
 
 

@@ -71,16 +71,18 @@ class _Preset(NamedTuple):
     epoch_rows: int | None
     averaging: float
     blend: bool
+    encode: str
 
     @classmethod
-    def of(cls, search: str, quilt: Quilt) -> _Preset:
+    def of(cls, search: str, quilt: Quilt, encode: str) -> _Preset:
         assert isinstance(quilt.learner, MLP)  # noqa: S101
         training = (quilt.n_folds, quilt.max_epochs, quilt.patience)
         learner, sampling = astuple(quilt.learner), astuple(quilt.sampling)
-        return cls._make((search, *training, *learner, *sampling, quilt.blend))
+        return cls._make((search, *training, *learner, *sampling, quilt.blend, encode))
 
 
-_DEFAULT, _PAPER = _Preset.of("shared", DEFAULT), _Preset.of("bayes", PAPER)
+_DEFAULT = _Preset.of("shared", DEFAULT, "robust")
+_PAPER = _Preset.of("bayes", PAPER, "standard")
 
 
 class RemoteHistory(Protocol):
@@ -128,8 +130,10 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         number of columns.
     learner : Learner, optional
         What is trained instead, such as `TorchLearner(module)`.
-    encode : bool
-        Whether columns are imputed, encoded and scaled, fitted on the rows given to `fit`. If
+    encode : "robust", "standard" or False
+        How columns are imputed, encoded and scaled, fitted on the rows given to `fit`. "standard"
+        scales numbers by mean and deviation. "robust" does so too, but encodes columns with heavy
+        tails by rank, and of text gives only the 40 most frequent values a column, not 256. With
         False, arrays of numbers of any shape go to the learner as they are.
     class_weight : dict or "balanced", optional
         Weights of classes, by label: how much a wrong answer about each costs. Training and
@@ -192,7 +196,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learning_rate: float | None = _DEFAULT.learning_rate,
         batch_size: int = _DEFAULT.batch_size,
         learner: Learner | None = None,
-        encode: bool = True,
+        encode: str | bool = _DEFAULT.encode,
         class_weight: Mapping[Any, float] | str | None = None,
         max_epochs: int = _DEFAULT.max_epochs,
         patience: int = _DEFAULT.patience,
@@ -250,7 +254,9 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mapped file, is read in place; other tables are copied.
         """
         check_parameters(self.get_params(deep=False))
-        return self.fit_rows(Rows.read(X, y, segments, sample_weight, encode=self.encode))
+        return self.fit_rows(
+            Rows.read(X, y, segments, sample_weight, encode=self.encode is not False)
+        )
 
     def partial_fit(
         self,
@@ -272,7 +278,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "this model was loaded from a file or has forgotten its rows, so it has weights "
                 "but no rows; call fit with the past rows and the new ones together"
             )
-        rows = Rows.read(X, y, segments, sample_weight, encode=self.encode)
+        rows = Rows.read(X, y, segments, sample_weight, encode=self.encode is not False)
         if classes is not None:
             rows = rows.declare(classes)
         if seen is not None and segments is None:
@@ -405,7 +411,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         n_columns = len(rows.features.columns)
         drawn = self.sampling.rows_to_keep(rows.codes, len(rows.segments), n_columns)
-        return Encoder.fit(rows.features, drawn)
+        return Encoder.fit(rows.features, drawn, robust=self.encode == "robust")
 
     def _cut(
         self, rows: Rows, encoder: Encoder | None, learner: Learner, n_columns: int
@@ -631,7 +637,10 @@ PARAMETERS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda v: v is None or _is_learner(v),
         "None or a learner, such as TorchLearner(module)",
     ),
-    "encode": _FLAG,
+    "encode": (
+        lambda v: v is False or (isinstance(v, str) and v in ("robust", "standard")),
+        "'robust', 'standard' or False",
+    ),
     "class_weight": (
         lambda v: v is None or _is_weighting(v),
         "None, 'balanced' or a dict of weights, each 0 or more, by label",

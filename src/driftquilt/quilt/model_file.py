@@ -206,7 +206,8 @@ def settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
         search = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in search.items()})
     if isinstance(weights, list):
         weights = dict(weights)
-    return {**settings, "search": search, "class_weight": weights}
+    encode = "standard" if settings["encode"] is True else settings["encode"]  # an earlier version
+    return {**settings, "search": search, "class_weight": weights, "encode": encode}
 
 
 def write_model(

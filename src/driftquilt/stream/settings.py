@@ -175,7 +175,7 @@ class Setup:
         if not self.estimator.encode:
             raise InputError(
                 "the estimator has encode=False, but the rows of a stream are dictionaries, which "
-                "have to be encoded; leave it at True"
+                "have to be encoded; leave it at 'robust'"
             )
         if type(self.wait) is not bool:
             raise InputError(f"wait is {self.wait!r}; it takes True or False")

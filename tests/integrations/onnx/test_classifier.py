@@ -90,6 +90,25 @@ def test_numbers_keep_the_precision_that_float32_would_lose() -> None:
     assert_alike(clf, stamps, feed(stamps))
 
 
+def test_columns_with_heavy_tails_go_through_their_knots() -> None:
+    rng = np.random.default_rng(0)
+    money = pd.DataFrame(
+        {
+            "amount": rng.lognormal(3, 3, N_ROWS),
+            "score": rng.normal(size=N_ROWS),
+            "age": np.where(rng.random(N_ROWS) < 0.1, 999, rng.integers(18, 90, N_ROWS)),
+            "debt": pd.Series(rng.standard_cauchy(N_ROWS)).mask(rng.random(N_ROWS) < 0.2),
+        }
+    )
+    clf = fitted(money, money["amount"] > money["amount"].median(), max_epochs=30)
+    assert clf.encoder_ is not None
+    assert len(clf.encoder_.knots.values) > N_ROWS
+    assert np.ptp(clf.predict_proba(money)[:, 0]) > 0.2
+    assert_alike(clf, money, feed(money))
+    far = pd.DataFrame({name: [-1e30, -1.0, 0.0, 1e30, np.nan] for name in money})
+    assert_alike(clf, far, feed(far))
+
+
 @pytest.mark.parametrize(
     "column",
     [
@@ -124,8 +143,8 @@ def test_hundreds_of_classes_are_told_apart() -> None:
     assert_alike(clf, table, feed(table))
 
 
-@pytest.mark.parametrize("encode", [True, False])
-def test_numbers_far_from_all_that_was_seen_overflow_nothing(encode: bool) -> None:
+@pytest.mark.parametrize("encode", ["robust", False])
+def test_numbers_far_from_all_that_was_seen_overflow_nothing(encode: str | bool) -> None:
     X = np.random.default_rng(0).normal(size=(60, 1))
     clf = fitted(X, X[:, 0] > 0, hidden_units=64, max_epochs=20, encode=encode)
     far = np.array([[1e10], [1e30], [-1e37], [3.4e38], [-3.4e38]])
