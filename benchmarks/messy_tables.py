@@ -7,22 +7,22 @@ categories (one of which matters) and two of few. What the label depends on chan
 four seasons of three months that return every year, an abrupt change in the second half, and one
 feature whose effect turns around gradually. Without drift it is one season all along.
 
->>> table = messy_table(seed=3, positives=0.03, months=6, rows=500)
->>> sorted(table.columns)[:4], len(table.columns)
+>>> table, labels, month = messy_table(3, positives=0.03, months=6, rows=500)
+>>> sorted(table)[:4], len(table.columns)
 (['age', 'amount', 'balance', 'channel'], 19)
->>> round(float(table.y.mean()), 2), int(table.months[-1])
+>>> round(float(labels.mean()), 2), int(month[-1])
 (0.03, 5)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-__all__ = ["MessyTable", "messy_table"]
+__all__ = ["messy_table"]
 
 _N_CATEGORIES = 2_000
 _SEASONS, _SEASON = 4, 3  # how many, and how many months each
@@ -34,18 +34,9 @@ _NO_BALANCE, _WRONG_UNIT = 0.4, 0.002  # shares of rows
 Columns = dict[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class MessyTable:
-    """Columns by name, the label (0 or 1) and the month of each row, in order of time."""
-
-    columns: Columns
-    y: NDArray[np.int64]
-    months: NDArray[np.int64]
-
-
 def messy_table(
-    *,
     seed: int = 0,
+    *,
     positives: float = 0.25,
     months: int = 24,
     rows: int = 2_500,
@@ -53,12 +44,12 @@ def messy_table(
     heavy_tails: bool = True,
     gaps: bool = True,
     sentinels: bool = True,
-) -> MessyTable:
-    """Make a table of so many months with about so many rows each.
+) -> tuple[pd.DataFrame, NDArray[np.int64], NDArray[np.int64]]:
+    """Make a table, the label (0 or 1) and the month of each row, in order of time.
 
-    `positives` is the share of label 1. Without `heavy_tails` the same rows have their columns as a
-    careful person would have made them by hand: logarithms, and no outliers. `gaps` and `sentinels`
-    can be left out in the same way.
+    There are so many months with about so many rows each; `positives` is the share of label 1.
+    Without `heavy_tails` the same rows have their columns as a careful person would have made them
+    by hand: logarithms, and no outliers. `gaps` and `sentinels` can be left out in the same way.
     """
     rng = np.random.default_rng((seed, 77))
     sizes = rng.integers(int(rows * 0.8), int(rows * 1.2), months)
@@ -72,7 +63,7 @@ def messy_table(
         columns |= _sentinels(rng, columns)
     if gaps:
         columns |= _gaps(rng, columns, month >= months * _BEGINS)
-    return MessyTable(columns, y, month)
+    return pd.DataFrame(columns), y, month
 
 
 def _draw(rng: np.random.Generator, n: int) -> tuple[Columns, NDArray[np.float64]]:
