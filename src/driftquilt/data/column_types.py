@@ -50,7 +50,7 @@ _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _HALF, _NEARLY = 0.5, 0.9
 _FEW = 20  # rows, too few to judge
 _NAMED = 4  # columns in a warning
-_ID = "left out: nearly every row has a text of its own, an id or prose"
+ID_NOTE = "left out: nearly every row has a text of its own, an id or prose"
 _CALENDAR = "learned as time of day, weekday and day of the year; drop it if it only says when"
 
 
@@ -270,7 +270,7 @@ def _look(name: str, column: pa.ChunkedArray) -> ColumnFacts:
         advice = "left out: neither numbers nor text nor dates; turn it into such columns"
         return ColumnFacts(name, kind, missing, advice, used=False)
     note = _note(_castable(column), kind, missing, len(column) - n_missing)
-    return ColumnFacts(name, kind, missing, note, used=note != _ID)
+    return ColumnFacts(name, kind, missing, note, used=note != ID_NOTE)
 
 
 def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) -> str:
@@ -284,7 +284,7 @@ def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) ->
     if len(values) == 1:
         return "always the same" if missing == 0 else "always the same where it is present"
     if kind == "text" and n_present > _FEW and n_distinct > _NEARLY * n_present:
-        return _ID
+        return ID_NOTE
     if missing > _HALF:
         return "more than half is missing"
     return _CALENDAR if kind == "date" else ""

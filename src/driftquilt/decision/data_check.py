@@ -46,6 +46,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftquilt.data.column_types import (
+    ID_NOTE,
     ColumnFacts,
     blocks,
     check_table,
@@ -150,7 +151,7 @@ def find_problems(
         *(_unused(fact) for fact in facts if not fact.used and fact.name != labels.name),
         *_check_columns(columns, labels, layout, np.sort(sample)),
     )
-    return _ranked(findings)
+    return tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind)))
 
 
 def check_scores(
@@ -169,10 +170,6 @@ def check_scores(
         "that is made from the label or known only after it"
     )
     return (Finding("near_perfect", None, sentence, {"rows": n_rows, "accuracy": worst / n_rows}),)
-
-
-def _ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind)))
 
 
 def _check_labels(labels: Labels) -> Iterator[Finding]:
@@ -334,10 +331,8 @@ def _check_classes(layout: Layout, labels: Labels) -> Iterator[Finding]:
 
 
 def _unused(fact: ColumnFacts) -> Finding:
-    is_id = fact.kind == "text" and "of its own" in fact.note
-    reason = fact.note.removeprefix("left out: ")
-    sentence = f"column {fact.name!r} is left out: {reason}"
-    return Finding("id" if is_id else "unused", fact.name, sentence)
+    kind: Kind = "id" if fact.note == ID_NOTE else "unused"
+    return Finding(kind, fact.name, f"column {fact.name!r} is {fact.note}")
 
 
 def _check_columns(
@@ -449,8 +444,9 @@ def _check_numbers(name: str, column: pa.ChunkedArray) -> Iterator[Finding]:
         far = max(extremes, key=lambda value: abs(value - others[len(others) // 2]))
         sentence = (
             f"column {name!r} is far beyond its other values in {len(extremes):,} of "
-            f"{len(numbers):,} rows looked at, such as {far:g}, where 99 % lie between {low:g} and {high:g}; check that they are real "
-            "and in the same unit, and leave the cells empty if not"
+            f"{len(numbers):,} rows looked at, such as {far:g}, where 99 % lie between {low:g} and "
+            f"{high:g}; check that they are real and in the same unit, and leave the cells empty "
+            "if not"
         )
         yield Finding("outlier", name, sentence, {"rows": len(extremes), "value": float(far)})
 
