@@ -220,8 +220,8 @@ def _demo_page(drifts: tuple[Drift, ...]) -> Page:
         f"{drifts[0].selection.n_current} labelled rows; four "
         "concepts come twice in the same order, two of them the others with their labels flipped.",
         f"Quilt's accuracy on the other rows of the segments is {quilt:.1%} ({compared}).",
-        "Where a concept comes back, the segments that were like it are kept and the others are "
-        "dropped: look along a row of the quilt.",
+        "Where a concept comes back, the segments that were like it are used and the others are "
+        "not: look along a row of the quilt.",
     )
     return Page(
         "Concepts that come back",
@@ -233,21 +233,22 @@ def _demo_page(drifts: tuple[Drift, ...]) -> Page:
 
 
 def _describe_drift(drift: Drift) -> dict[str, Any]:
-    shares = {str(use.name): use.share for use in drift.selection}
+    weights = {str(use.name): use.weight for use in drift.selection}
     return {
-        "segment": str(drift.selection.current), "accuracies": drift.accuracies, "shares": shares,
-        "kept": [str(use.name) for use in drift.selection if use.kept],
+        "segment": str(drift.selection.current), "accuracies": drift.accuracies,
+        "blend": drift.selection.parts, "weights": weights,
+        "used": [str(use.name) for use in drift.selection if use.used],
     }  # fmt: skip
 
 
 def _accuracy_table(drifts: tuple[Drift, ...]) -> Table:
     means = mean_accuracies(drifts)
-    columns = ("segment", *means, "segments kept (epochs)")
+    columns = ("segment", *means, "segments used (weight)")
     table = Table(*columns, title="Accuracy on the other rows of the segment")
     for drift in drifts:
-        kept = [f"{use.name} ({percent(use.share)})" for use in drift.selection if use.kept]
+        used = [f"{use.name} ({percent(use.weight)})" for use in drift.selection if use.used]
         accuracies = (f"{drift.accuracies[method]:.3f}" for method in means)
-        table.add_row(str(drift.selection.current), *accuracies, ", ".join(kept) or "none")
+        table.add_row(str(drift.selection.current), *accuracies, ", ".join(used) or "none")
     table.add_section()
     table.add_row("mean", *(f"{value:.3f}" for value in means.values()))
     return table

@@ -218,16 +218,16 @@ def _view(progress: Progress, events: Sequence[Event]) -> RenderableType:
 
 
 def quilt_lines(events: Sequence[Event]) -> list[str]:
-    """Return the last trainings: a patch per past segment, the fuller the more epochs used it."""
+    """Return the last trainings: a patch per past segment, the fuller the larger its weight."""
     trained = [event for event in events if isinstance(event, ModelTrained)][-_MAX_LINES:]
     return [
-        f"row {event.row:>9,}  {''.join(map(_shade, list(event.shares.values())[-_MAX_PATCHES:]))}"
+        f"row {event.row:>9,}  {''.join(map(_shade, list(event.weights.values())[-_MAX_PATCHES:]))}"
         for event in trained
     ]
 
 
-def _shade(share: float) -> str:
-    return _SHADES[0] if share <= 0 else _SHADES[min(4, 1 + int(4 * share))]
+def _shade(weight: float) -> str:
+    return _SHADES[0] if weight <= 0 else _SHADES[min(4, 1 + int(4 * weight))]
 
 
 def _headline(progress: Progress) -> str:
@@ -270,9 +270,9 @@ def _document(replayed: Replayed, warnings: Sequence[str], files: dict[str, str]
                 "row": drift.row,
                 "model": drift.model,
                 "segment": f"rows from {replayed.begin_of(drift)} on",
-                "kept": [str(use.name) for use in drift.selection if use.kept],
-                "dropped": [str(use.name) for use in drift.selection if not use.kept],
-                "shares": {str(use.name): use.share for use in drift.selection},
+                "blend": drift.selection.parts,
+                "used": [str(use.name) for use in drift.selection if use.used],
+                "weights": {str(use.name): use.weight for use in drift.selection},
             }
             for drift in replayed.drifts
         ],

@@ -174,7 +174,7 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     record = decision.to_json()
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
-        "cut", "sentences", "disparity_max", "past", "methods", "constant", "columns",
+        "cut", "sentences", "blend", "disparity_max", "past", "methods", "constant", "columns",
         "checks", "warnings", "origin",
     )  # fmt: skip
     return {key: record[key] for key in keys} | {"files": files}
@@ -211,12 +211,12 @@ def _segments(decision: Decision) -> Table:
         caption=_explain_scores(decision.selection.disparity_max),
         caption_justify="left",
     )
-    for name in ("segment", "rows", "accuracy", "disparity", "gain", "epochs", ""):
+    for name in ("segment", "rows", "accuracy", "disparity", "gain", "weight", ""):
         table.add_column(name, justify="left" if name in ("segment", "") else "right")
     for record, use in zip(decision.past(), decision.selection, strict=True):
         accuracy = "" if record["correct"] is None else f"{record['correct']:.3f}"
-        numbers = (f"{record['disparity']:.2f}", f"{record['gain']:+.4f}", percent(record["share"]))
-        style = None if use.kept else "dim"
+        numbers = (f"{record['disparity']:.2f}", f"{record['gain']:+.4f}", percent(use.weight))
+        style = None if use.used else "dim"
         name, n_rows = clean(use.name), f"{use.n_rows:,}"
         table.add_row(name, n_rows, accuracy, *numbers, use.fate, style=style)
     return table
@@ -225,8 +225,9 @@ def _segments(decision: Decision) -> Table:
 def _explain_scores(bound: float) -> str:
     return (
         "accuracy: share of the segment's rows that the new model gets right. disparity and gain "
-        "are medians over epochs; a segment is used in an epoch if its disparity is below "
-        f"{bound:.2f} and its gain above 0. epochs: share of epochs that used it."
+        "are medians over epochs; a segment is selected in an epoch if its disparity is below "
+        f"{bound:.2f} and its gain above 0. weight: what one of its rows counts in the model, "
+        "where a current row counts 100%."
     )
 
 

@@ -18,7 +18,7 @@ they are scattered, all rows are given and the others get weight 0, as if they w
 >>> small = QuiltClassifier(hidden_units=16)
 >>> decision = decide(table, "y", by_column(table, "month"), drop=["month"], estimator=small)
 >>> decision.sentences()[0].partition(" (")[0]
-'For june, 1 of 2 past segments was kept'
+'For june, 1 of 2 past segments was used'
 """
 
 from __future__ import annotations

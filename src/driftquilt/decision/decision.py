@@ -15,7 +15,7 @@ True
 In a folder, a decision is four files:
 
     model.safetensors  the classifier, for `QuiltClassifier.load`
-    selected.parquet   rows of the kept past segments and of the current one
+    selected.parquet   rows of the used past segments and of the current one, with their weights
     report.html        the report, if it can be drawn
     selection.json     the decision
 
@@ -51,7 +51,7 @@ from driftquilt.errors import InputError, ModelFileError
 from driftquilt.files import os_errors_name, sync_file, sync_folder
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.explanation import KEPT_FROM, Selection
+from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import TriedBound
 from driftquilt.text import json_safe, plural
 
@@ -61,7 +61,7 @@ FORMAT = 1
 MODEL, ROWS, REPORT = "model.safetensors", "selected.parquet", "report.html"
 SELECTION = "selection.json"
 _ADDED = pa.schema(
-    {f"{OURS}segment": pa.string(), f"{OURS}share": pa.float64(), f"{OURS}held_out": pa.bool_()}
+    {f"{OURS}segment": pa.string(), f"{OURS}weight": pa.float64(), f"{OURS}held_out": pa.bool_()}
 )
 _NOT_IN_JSON = ("model", "layout")
 _NOT_IN_EARLY_FILES = ("cut", "constant", "origin", "checks")
@@ -141,7 +141,7 @@ class Decision:
     layout: Layout | None = field(default=None, repr=False)
 
     def sentences(self) -> tuple[str, str, str]:
-        """Return what was kept, what it gains, and what to do, as a sentence each."""
+        """Return what was used, what it gains, and what to do, as a sentence each."""
         return sentences(self.selection, self.methods, self.constant)
 
     def past(self) -> list[dict[str, Any]]:
@@ -150,8 +150,9 @@ class Decision:
             {
                 "segment": use.name,
                 "rows": use.n_rows,
-                "kept": use.kept,
+                "used": use.used,
                 "word": use.word,
+                "weight": use.weight,
                 "share": use.share,
                 "disparity": use.disparity.median,
                 "gain": use.gain.median,
@@ -168,6 +169,7 @@ class Decision:
             "format": FORMAT,
             "sentences": self.sentences(),
             "past": self.past(),
+            "blend": self.selection.parts,
             "disparity_max": self.selection.disparity_max,
             **values,
             "selection": self.selection.to_json(),
@@ -350,22 +352,23 @@ def _joined(table: pa.Table) -> pa.Table:
 def _mark(
     decision: Decision, layout: Layout, n_rows: int
 ) -> tuple[pa.Array, NDArray[np.int32], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return names and shares of segments; of each row its place and if held out."""
-    shares = np.array([*(use.share for use in decision.selection), 1.0])
+    """Return names and weights of segments; of each row its place and if held out."""
+    uses = list(decision.selection)
     place = np.full(n_rows, -1, dtype=np.int32)
-    for segment, share in enumerate(shares.tolist()):
-        if share >= KEPT_FROM:
+    for segment, used in enumerate([*(use.used for use in uses), True]):
+        if used:
             place[layout.of(segment)] = segment
+    weights = np.array([*(use.weight for use in uses), 1.0])
     held_out = np.zeros(n_rows, dtype=bool)
     held_out[layout.held_out] = True
-    return pa.array([str(name) for name in layout.names]), place, shares, held_out
+    return pa.array([str(name) for name in layout.names]), place, weights, held_out
 
 
 def _parts(
     table: pa.Table,
     names: pa.Array,
     place: NDArray[np.int32],
-    shares: NDArray[np.float64],
+    weights: NDArray[np.float64],
     held_out: NDArray[np.bool_],
 ) -> Iterator[pa.Table]:
     """Yield the rows that have a place, some at a time, with the added columns."""
@@ -379,7 +382,7 @@ def _parts(
         note_read(block.nbytes)
         marks = [
             names.take(pa.array(segment)),
-            pa.array(shares[segment]),
+            pa.array(weights[segment]),
             pa.array(held_out[first + picked]),
         ]
         for name, values in zip(_ADDED.names, marks, strict=True):

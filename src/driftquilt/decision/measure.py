@@ -16,11 +16,11 @@ does not: between two equally good models each of these is a coin toss (McNemar'
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-from driftquilt.quilt.explanation import HALF, KEPT_FROM, Selection, percent
+from driftquilt.quilt.explanation import Selection, percent
 from driftquilt.text import plural
 
 Verdict = Literal["better", "no clear difference", "worse"]
@@ -120,8 +120,8 @@ def verdict(wins: int, losses: int) -> Verdict:
 def sentences(
     selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
 ) -> tuple[str, str, str]:
-    """Return what was kept, what it gains and what to do, for the person who must approve it."""
-    return _kept(selection), _gained(selection, methods), _advice(selection, methods, constant)
+    """Return what was used, what it gains and what to do, for the person who must approve it."""
+    return _used(selection), _gained(selection, methods), _advice(selection, methods, constant)
 
 
 def name_some(names: Sequence[object]) -> str:
@@ -135,53 +135,27 @@ def name_some(names: Sequence[object]) -> str:
     return f"{shown} and {n_more} more" if n_more > 0 else shown
 
 
-def how_much(shares: Iterable[float]) -> str:
-    """Return how many of the kept segments were used in most epochs, unless all were.
-
-    Each segment has the share of epochs that used it.
-
-    >>> how_much([0.9, 0.1, 0.0]), how_much([0.2, 0.3]), how_much([0.9, 0.01])
-    (', 1 of them in more than half of the epochs', ', none of them in more than half of the \
-epochs', '')
-    """
-    kept = [share for share in shares if share >= KEPT_FROM]
-    n_much = sum(share > HALF for share in kept)
-    if n_much == len(kept):
-        return ""
-    which = f"{n_much or 'none'} of them" if len(kept) > 1 else "but not"
-    return f", {which} in more than half of the epochs"
-
-
-def _kept(selection: Selection) -> str:
-    kept = [use for use in selection if use.kept]
-    were = "was" if 1 in (len(kept), len(selection)) else "were"
-    rows = f"{sum(use.n_rows for use in kept):,} of {plural(sum(selection.n_rows), 'past row')}"
-    if kept:
-        drawn = sum(use.share * use.n_rows for use in selection)
-        rows += f"; an epoch drew from {drawn:,.0f} on average"
+def _used(selection: Selection) -> str:
+    used = [use for use in selection if use.used]
+    were = "was" if 1 in (len(used), len(selection)) else "were"
+    rows = f"{sum(use.n_rows for use in used):,} of {plural(sum(selection.n_rows), 'past row')}"
     names = _named_groups(selection)
     return (
-        f"For {selection.current}, {len(kept)} of {plural(len(selection), 'past segment')} {were} "
-        f"kept{how_much(use.share for use in kept)} ({rows}){': ' if names else ''}{names}."
+        f"For {selection.current}, {len(used)} of {plural(len(selection), 'past segment')} {were} "
+        f"used ({rows}){': ' if names else ''}{names}; {selection.composition()}."
     )
 
 
 def _named_groups(selection: Selection) -> str:
-    """Return the segments by how much they were used."""
-    groups: dict[str, list[object]] = {
-        "": [],
-        "in at most half of the epochs: ": [],
-        "hardly used: ": [],
-        "dropped: ": [],
-    }
-    much, partly, hardly, never = groups.values()
+    """Return the segments by what became of them."""
+    groups: dict[str, list[object]] = {"used": [], "used in part": [], "dropped": []}
     for use in selection:
-        if use.kept:
-            group = much if use.share > HALF else partly
-        else:
-            group = hardly if use.share else never
-        group.append(use.name)
-    return "; ".join(f"{intro}{name_some(names)}" for intro, names in groups.items() if names)
+        groups[use.word].append(use.name)
+    return "; ".join(
+        f"{'' if word == 'used' else f'{word}: '}{name_some(names)}"
+        for word, names in groups.items()
+        if names
+    )
 
 
 def _gained(selection: Selection, methods: Sequence[MethodScore]) -> str:

@@ -26,9 +26,11 @@ A run has
 
     params     the settings of the classifier and of the stream
     metrics    validation_loss, previous_loss, accuracy (of the stream so far), seconds,
-               disparity_max, n_current, n_segments, n_segments_kept; their step is the row
+               disparity_max, n_current, n_segments, n_segments_used, and
+               weight_all, weight_selected, weight_current (what the model is made of); their
+               step is the row
     tags       driftquilt.outcome, driftquilt.row, driftquilt.event, and driftquilt.model
-    artifacts  explanation.txt, shares.json (of epochs, by past segment), and of a model that took
+    artifacts  explanation.txt, weights.json (by past segment), and of a model that took
                over selection.json, quilt.svg and model/ for `mlflow.pyfunc.load_model`
 
 The outcome is `promoted`: the new model took over; `kept`: the guard preferred the present one;
@@ -69,7 +71,7 @@ from sklearn.utils.validation import check_is_fitted
 from driftquilt import __version__
 from driftquilt.errors import InputError, LearnerError, MissingExtraError, ServiceError
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt import KEPT_FROM, QuiltClassifier
+from driftquilt.quilt import QuiltClassifier
 from driftquilt.quilt.model_file import settings_to_json
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import (
@@ -307,11 +309,11 @@ class _FinishedTraining:
         if not isinstance(self.end, TrainingFailed):
             metrics = {"validation_loss": self.end.loss, "previous_loss": self.end.previous_loss}
         if self.trained is not None:
-            shares = self.trained.shares.values()
             metrics["seconds"] = self.trained.seconds
             metrics["n_current"] = self.trained.n_current
-            metrics["n_segments"] = len(shares)
-            metrics["n_segments_kept"] = sum(share >= KEPT_FROM for share in shares)
+            metrics["n_segments"] = len(self.trained.weights)
+            metrics["n_segments_used"] = len(self.trained.used)
+            metrics |= {f"weight_{part}": weight for part, weight in self.trained.blend.items()}
         if self.clf is not None:
             metrics["disparity_max"] = self.clf.disparity_max_
         return {name: float(value) for name, value in metrics.items() if value is not None}
@@ -320,7 +322,8 @@ class _FinishedTraining:
         """Write the artifacts."""
         (folder / "explanation.txt").write_text(self._explain() + "\n", encoding="utf-8")
         if self.trained is not None:
-            (folder / "shares.json").write_text(json.dumps(self.trained.shares), encoding="utf-8")
+            weights = json.dumps(self.trained.weights)
+            (folder / "weights.json").write_text(weights, encoding="utf-8")
         if self.clf is not None:
             _write_model(self.clf, folder)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from driftquilt.quilt.classifier import QuiltClassifier
     from driftquilt.quilt.executor import Executor, Processes, Threads, one_blas_thread
-    from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
+    from driftquilt.quilt.explanation import SegmentUse, Selection
     from driftquilt.quilt.method import (
         DEFAULT,
         PAPER,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT",
-    "KEPT_FROM",
     "PAPER",
     "Average",
     "Executor",
@@ -50,7 +49,7 @@ __all__ = [
 _MODULES = {
     "classifier": ("QuiltClassifier",),
     "executor": ("Executor", "Processes", "Threads", "one_blas_thread"),
-    "explanation": ("KEPT_FROM", "SegmentUse", "Selection"),
+    "explanation": ("SegmentUse", "Selection"),
     "method": (
         "DEFAULT",
         "PAPER",

@@ -12,7 +12,7 @@ segments, lets Quilt select and train, and keeps the outcome with its explanatio
 >>> clf = QuiltClassifier(hidden_units=32, random_state=0).fit(X, y, segments=month)
 >>> clf.predict([[2.0, 0.0], [-2.0, 0.0]])
 array(['buys', 'leaves'], dtype='<U6')
->>> {use.name: use.kept for use in clf.selection_}
+>>> {use.name: use.used for use in clf.selection_}
 {'April': False, 'May': True}
 """
 
@@ -165,8 +165,9 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     selection_ : Selection
-        Per past segment: kept or not, the share of epochs it was used in, its scores and
-        their curves; `explain()` says why, `to_frame()` gives a table.
+        Per past segment: its weight in the model, used or not, its scores and their curves;
+        `explain()` says why, `composition()` what the model is made of, `to_frame()` gives a
+        table.
     disparity_max_ : float
         The bound found, averaged over folds.
     search_ : list of TriedBound

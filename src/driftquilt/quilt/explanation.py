@@ -1,14 +1,25 @@
 """What became of every past segment, and why: for the person who approves the retraining.
 
-A `Selection` holds the epochs of the winning trial of each fold as arrays, and answers per
-segment: the share of the epochs that made the model in which it was used, kept or not (used in
-`KEPT_FROM` of them or more), and its disparity and gain: medians over these epochs, which is what
-tables and sentences show, and at the first, the best (lowest validation loss) and the last epoch.
-Values first; `repr`, the HTML for notebooks and `explain` only put them into words.
+A model blends three parts: one of all data, one of the selected segments, one of the current
+segment alone. The weight of a past segment is what one of its rows counts in the model, where a
+current row counts 1:
 
-The epochs that made the model are those of each fold up to its best one, whose weights are kept.
-The share of epochs that used a past segment, and its median scores, are over all of them together,
-whichever fold they belong to. Scores at a moment of training, and the bound, are means over folds.
+    weight = part of all data + part of the selected segments * share of its epochs that used it
+
+A segment is used if its weight is at least half of the mean over past segments, and at least 5 %;
+else it is used in part, or below 5 % dropped. Everything that speaks of segments goes by this:
+tables, sentences, reports, rows that are written for other models.
+
+A `Selection` holds the epochs of the selected part as arrays, those of the winning trial of each
+fold, and answers per segment: its weight, used or not, and its disparity and gain: medians over
+these epochs, which is what tables and sentences show, and at the first, the best (lowest
+validation loss) and the last epoch. Values first; `repr`, the HTML for notebooks and `explain`
+only put them into words.
+
+The epochs that made the selected part are those of each fold up to its best one, whose model is
+taken. The share of epochs that used a past segment, and its median scores, are over all of them
+together, whichever fold they belong to. Scores at a moment of training, and the bound, are means
+over folds.
 Folds have their own bounds, so before the median is taken a fold's disparities are scaled by the
 mean bound over its own. So a segment that most epochs used has a median disparity below the bound
 and a median gain above 0, and one that no epoch used fails at least one of the two tests.
@@ -32,6 +43,7 @@ from numpy.typing import NDArray
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
 from driftquilt.errors import InputError, ModelFileError
+from driftquilt.quilt.blending import PARTS
 from driftquilt.search.base import Trial
 from driftquilt.text import json_safe, plural
 
@@ -48,8 +60,8 @@ __all__ = [
     "which_used",
 ]
 
-KEPT_FROM, HALF = 0.05, 0.5  # TODO out
 _HARDLY = 0.05  # weight below which a segment counts as dropped
+_MOST = 0.5  # of the epochs
 _WHOLE = (0.0, 1.0, 0.0)  # the selected segments make all of the model
 
 
@@ -160,9 +172,9 @@ class SegmentUse:
     """One past segment: how much of it was used, and its scores.
 
     `weight` is what one of its rows counts in the model, where a current row counts 1; `used`
-    whether that is more than half of what past rows count on average. `share` is
-    that of the epochs which trained the selected part on it; `too_far` and `away` are the shares
-    of them in which it failed the test of disparity, of gain.
+    whether that is at least half of what past segments have on average. `share` is that of the
+    epochs which trained the selected part on it; `too_far` and `away` are the shares of them in
+    which it failed the test of disparity, of gain.
     """
 
     name: Hashable
@@ -178,10 +190,6 @@ class SegmentUse:
     figures: str = field(repr=False)
 
     @property
-    def kept(self) -> bool:  # TODO out
-        return self.used
-
-    @property
     def why(self) -> str:
         """The reason, with the figures behind it."""
         return f"{self.reason} ({self.figures})"
@@ -195,9 +203,11 @@ class SegmentUse:
 
     @property
     def fate(self) -> str:
-        """The same, and which test a dropped segment failed most."""
+        """The same, and why a dropped segment is: which test it failed most, if it failed."""
         if self.word != "dropped":
             return self.word
+        if self.share > _MOST:
+            return "dropped: current alone"
         return "dropped: too far" if self.too_far >= self.away else "dropped: points away"
 
     def sentence(self) -> str:
@@ -237,6 +247,11 @@ class Selection(Sequence[SegmentUse]):
         if isinstance(index, str):
             return self.of(index)
         return self[:][index]
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The same weights by name: of all data, of the selected segments, of the current one."""
+        return dict(zip(PARTS, self.blend, strict=True))
 
     @property
     def disparity_max(self) -> float:
@@ -334,7 +349,9 @@ class Selection(Sequence[SegmentUse]):
         return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {past}{made}"
 
     def composition(self) -> str:
-        """What the model is made of, in words: "61% selected segments, 39% all data"."""
+        """What the model is made of, in words: "the model is 61% the selected segments, ..."."""
+        if not self.names:
+            return f"the model is {self.current} alone"
         words = ("all data", "the selected segments", f"{self.current} alone")
         made = sorted(zip(self.blend, words, strict=True), key=lambda part: -part[0])
         return "the model is " + ", ".join(f"{percent(w)} {word}" for w, word in made if w > 0)
@@ -361,9 +378,20 @@ class Selection(Sequence[SegmentUse]):
             gain,
             shares.too_far,
             shares.away,
-            _reason(shares, self.rule),
+            self._reason(shares),
             figures,
         )
+
+    def _reason(self, shares: _EpochShares) -> str:
+        """What gave the segment its weight: its gradient, or how much the other parts have."""
+        all_data, selected, alone = self.blend
+        gradient, is_dropped = _gradient(shares, self.rule), self._weight(shares) < _HARDLY
+        if is_dropped and shares.used > _MOST:
+            return f"{self.current} alone makes up {percent(alone)} of the model; {gradient}"
+        if not is_dropped and shares.used < 1 and all_data > selected * shares.used:
+            joined = "; " if shares.used else ", though "
+            return f"all data makes up {percent(all_data)} of the model{joined}{gradient}"
+        return gradient
 
 
 def explain_folds(
@@ -383,7 +411,7 @@ def explain_folds(
 
 
 def which_used(weights: Sequence[float]) -> list[bool]:
-    """Return which segments count as used: those above half of the mean weight, and not hardly.
+    """Return which segments count as used: from half of the mean weight on, and from 5 %.
 
     >>> which_used([0.02, 0.7, 0.1, 0.5])
     [False, True, False, True]
@@ -413,7 +441,7 @@ def _check_shapes(selection: Selection) -> None:
             raise ValueError(f"there is no epoch {fold.best!r}")
 
 
-def _reason(shares: _EpochShares, rule: Rule) -> str:
+def _gradient(shares: _EpochShares, rule: Rule) -> str:
     """What spoke for the segment in the epochs that used it, and against it in the others."""
     if not (rule.use_disparity or rule.use_gain):
         return "both tests are switched off"

@@ -25,7 +25,7 @@ Paper: Algorithm 1 and "Parameters".
 >>> y = ((X[:, 0] > 0) ^ (month == 0)).astype(np.int64)      # April was the other way round
 >>> history, current = cut(X, y, month, ["April", "May", "June"])
 >>> model = Quilt(MLP(hidden_units=32), search=Shared((0.2, 0.5, 1.0))).adapt(history, current)
->>> [(use.name, use.kept) for use in model.selection]
+>>> [(use.name, use.used) for use in model.selection]
 [('April', False), ('May', True)]
 """
 

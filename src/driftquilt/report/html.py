@@ -5,7 +5,7 @@ script makes them interactive: the numbers under the pointer, the choice of a mo
 lines that can be hidden, sorted tables. Text from the data is escaped everywhere, and the page's
 own security policy runs no script but this one, known by its hash, and loads nothing.
 
-    write_report(Page("Churn", ("Two of three months were kept.",), drifts), "churn.html")
+    write_report(Page("Churn", ("Two of three months were used.",), drifts), "churn.html")
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from driftquilt.decision.measure import MethodScore, how_much
+from driftquilt.decision.measure import MethodScore
 from driftquilt.errors import MissingExtraError
 from driftquilt.files import atomic_write
-from driftquilt.quilt.explanation import KEPT_FROM, percent
+from driftquilt.quilt.explanation import percent
 from driftquilt.quilt.method import TriedBound
 from driftquilt.report.lines import accuracy_chart, page_chart
 from driftquilt.report.page import Drift, Page, mean_accuracies
@@ -150,7 +150,7 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
     if not page.drifts:
         return []
     several = len(page.drifts) > 1
-    tiles = [(str(len(page.drifts)), "models" if several else "model"), *_kept_tile(page.drifts)]
+    tiles = [(str(len(page.drifts)), "models" if several else "model"), *_used_tile(page.drifts)]
     ours, *others = means.items() or [("", math.nan)]
     if ours[0]:
         since = ", from when each model took over" if page.accuracy is not None else ""
@@ -185,13 +185,13 @@ def _compared(method: MethodScore) -> dict[str, Any]:
     }
 
 
-def _kept_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
-    shares = [share for drift in drifts for share in drift.shares.values()]
-    if not shares:
+def _used_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
+    uses = [use for drift in drifts for use in drift.uses]
+    if not uses:
         return []
-    words = f"past segment{'' if len(shares) == 1 else 's'} kept{how_much(shares)}"
+    words = f"past segment{'' if len(uses) == 1 else 's'} used"
     words += "; over all models" if len(drifts) > 1 else ""
-    return [(f"{sum(share >= KEPT_FROM for share in shares)} of {len(shares)}", words)]
+    return [(f"{sum(use.used for use in uses)} of {len(uses)}", words)]
 
 
 def _drift_view(drift: Drift) -> dict[str, Any]:
@@ -199,8 +199,8 @@ def _drift_view(drift: Drift) -> dict[str, Any]:
         "name": drift.name,
         "n_current": plural(drift.selection.n_current, "current row"),
         "row": drift.row,
-        "kept": f"{len(drift.kept)} of {plural(len(drift.uses), 'past segment')} kept"
-        f"{how_much(drift.shares.values())}",
+        "used": f"{len(drift.used)} of {plural(len(drift.uses), 'past segment')} used; "
+        f"{drift.selection.composition()}",
         "bound": number(drift.selection.disparity_max, 3),
         "over_folds": _over_folds(drift),
         "segments": _segment_rows(drift),
@@ -210,7 +210,7 @@ def _drift_view(drift: Drift) -> dict[str, Any]:
 
 
 def _over_folds(drift: Drift) -> str:
-    """Return what scores, shares and the bound of a drift are made from; nothing for one fold."""
+    """Return what scores and the bound of a drift are made from; nothing for one fold."""
     n_folds = len(drift.selection.folds)
     return f" They are over {n_folds} folds together, the bound is their mean." * (n_folds > 1)
 
@@ -226,9 +226,9 @@ def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
             "disparity_text": number(use.disparity.median, 3),
             "gain": _finite(use.gain.median),
             "gain_text": number(use.gain.median, 4, "+"),
-            "share": use.share,
-            "share_text": percent(use.share),
-            "kept": use.kept,
+            "weight": use.weight,
+            "weight_text": percent(use.weight),
+            "used": use.used,
             "word": use.word,
             "why": f"{use.reason[0].upper()}{use.reason[1:]}.",
         }

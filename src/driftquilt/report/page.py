@@ -3,7 +3,7 @@
 A page has one `Drift` for each model that was trained for a new current segment: the selection with
 its scores, and the accuracy of the model and of others.
 
->>> Page("Churn", ("Two of three months were kept.",), ()).drifts
+>>> Page("Churn", ("Two of three months were used.",), ()).drifts
 ()
 """
 
@@ -20,8 +20,8 @@ from driftquilt import __version__
 from driftquilt.data.column_types import ColumnFacts
 from driftquilt.decision.data_check import Finding
 from driftquilt.decision.decision import Decision, Origin
-from driftquilt.decision.measure import MethodScore, how_much
-from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse, Selection
+from driftquilt.decision.measure import MethodScore
+from driftquilt.quilt.explanation import SegmentUse, Selection
 from driftquilt.quilt.method import TriedBound
 from driftquilt.text import plural
 
@@ -67,14 +67,9 @@ class Drift:
         return tuple(self.selection)
 
     @property
-    def shares(self) -> dict[Hashable, float]:
-        """The share of epochs that used each past segment."""
-        return {use.name: use.share for use in self.uses}
-
-    @property
-    def kept(self) -> list[Hashable]:
-        """The past segments that were kept."""
-        return [name for name, share in self.shares.items() if share >= KEPT_FROM]
+    def used(self) -> list[Hashable]:
+        """The past segments that were used."""
+        return [use.name for use in self.uses if use.used]
 
 
 @dataclass(frozen=True)
@@ -199,11 +194,11 @@ def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
     ]
     if replayed.drifts:
         last = replayed.drifts[-1]
-        kept = sum(use.kept for use in last.selection)
+        n_used = sum(use.used for use in last.selection)
         sentences.append(
-            f"The last model took over after row {last.row:,} and was trained on {kept} of "
+            f"The last model took over after row {last.row:,} and uses {n_used} of "
             f"{plural(len(last.selection), 'past segment')}"
-            f"{how_much(use.share for use in last.selection)}."
+            f"{f'; {last.selection.composition()}' if len(last.selection) else ''}."
         )
     return tuple(sentences)
 

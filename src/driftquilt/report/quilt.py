@@ -1,8 +1,8 @@
 """The quilt: a row of patches per model, a patch per past segment.
 
-A patch is the darker the larger the share of epochs that used the segment, or the smaller its
-disparity; a dropped segment is pale. Beside each row stand the accuracies of the methods compared,
-or a note. One drawing serves notebooks and files (`quilt_svg`), the report and the live page
+A patch is the darker the larger the weight of the segment in the model, or the smaller its
+disparity; a segment that is not used is pale. Beside each row stand the accuracies of the methods
+compared, or a note. One drawing serves notebooks and files (`quilt_svg`), the report and the live page
 (`page_quilt`, `stream_quilt`), where it is a grid that a script makes interactive.
 
 >>> from driftquilt.core.selection import Rule
@@ -40,8 +40,8 @@ __all__ = [
     "quilt_height",
     "quilt_parts",
     "quilt_svg",
-    "share_cover",
     "stream_quilt",
+    "weight_cover",
 ]
 
 _ROOM_FOR_TEXT = 30  # a patch of this size has room for a number
@@ -111,9 +111,9 @@ def quilt_parts(quilt: Quilt, layout: Layout) -> Iterator[str]:
     yield from _legend(layout)
 
 
-def share_cover(share: float, *, kept: bool) -> float:
-    """Return how much of a patch the accent covers; a kept segment always has some."""
-    return 0.15 + 0.85 * share if kept else 0.0
+def weight_cover(weight: float, *, used: bool) -> float:
+    """Return how much of a patch the accent covers; a used segment always has some."""
+    return 0.15 + 0.85 * weight if used else 0.0
 
 
 def disparity_cover(disparity: float) -> float:
@@ -130,18 +130,18 @@ def _drift_row(row: int, drift: Drift) -> QuiltRow:
 
 
 def _use_patch(k: int, use: SegmentUse, drift: Drift) -> Patch:
-    share = f", used in {percent(use.share)} of epochs" if use.share else ""
+    weight = f", weight {percent(use.weight)}" if use.weight else ""
     scores = f"median disparity {use.disparity.median:.2f}, median gain {use.gain.median:+.2g}"
     tip = (
         str(use.name),
         f"{use.word}, for {drift.name}",
         ("rows", f"{use.n_rows:,}"),
-        ("used in", f"{percent(use.share)} of epochs"),
+        ("weight", percent(use.weight)),
         ("median disparity", number(use.disparity.median, 3)),
         ("median gain", number(use.gain.median, 4, "+")),
     )
-    label = f"{use.name}: {use.word}{share}, {scores}"
-    return Patch(use.name, k, use.share, use.kept, use.disparity.median, label, tip)
+    label = f"{use.name}: {use.word}{weight}, {scores}"
+    return Patch(use.name, k, use.weight, use.used, use.disparity.median, label, tip)
 
 
 def _selection_row(
@@ -162,21 +162,21 @@ def _selection_row(
 
 
 def _stream_patch(patch: Mapping[str, Any], sizes: Mapping[int, tuple[int, int]]) -> Patch:
-    segment, share, kept = patch["segment"], patch["share"], patch["kept"]
-    used = f"used in {percent(share)} of epochs" if kept else "dropped"
+    segment, weight, used = patch["segment"], patch["weight"], patch["used"]
+    word = f"{'used' if used else 'not used'}, weight {percent(weight)}"
     size = f"{sizes[segment][0]:,} from {sizes[segment][1]:,}" if segment in sizes else ""
     gain = number(patch["gain"], 4, "+")
     rows = (("rows", size),) if size else ()
     tip: tuple[str | tuple[str, str], ...] = (
         f"Segment {segment}",
         *rows,
-        ("epochs used", percent(share) if kept else "dropped"),
+        ("weight", percent(weight)),
         ("disparity", number(patch["disparity"], 3)),
         ("gain", gain),
     )
-    label = f"segment {segment}: {used}, disparity {number(patch['disparity'], 2)}, gain {gain}"
+    label = f"segment {segment}: {word}, disparity {number(patch['disparity'], 2)}, gain {gain}"
     disparity = math.nan if patch["disparity"] is None else patch["disparity"]
-    return Patch(segment, segment, share, kept, disparity, label, tip)
+    return Patch(segment, segment, weight, used, disparity, label, tip)
 
 
 def _titles(quilt: Quilt, layout: Layout) -> Iterator[str]:
@@ -276,12 +276,12 @@ def _cell(role: str, column: int, label: str, tip: Sequence[str | tuple[str, str
 def _patch(patch: Patch, x: float, y: float, layout: Layout) -> Iterator[str]:
     size, column = layout.cell - layout.gap, layout.columns[patch.column] + 2
     box = f'x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}" rx="{min(5, size / 5):g}"'
-    share, near = share_cover(patch.share, kept=patch.kept), disparity_cover(patch.disparity)
+    weight, near = weight_cover(patch.weight, used=patch.used), disparity_cover(patch.disparity)
     cell = ""
     if layout.room:
         cell = f' data-segment="{patch.number}"{_cell("gridcell", column, patch.label, patch.tip)}'
-    yield f'<g class="patch{"" if patch.kept else " out"}"{cell}><rect class="under" {box}/>'
-    yield f'<rect class="cover by-share" {box} fill-opacity="{share:.2f}"/>'
+    yield f'<g class="patch{"" if patch.used else " out"}"{cell}><rect class="under" {box}/>'
+    yield f'<rect class="cover by-weight" {box} fill-opacity="{weight:.2f}"/>'
     if layout.room:
         yield f'<rect class="cover by-disparity" {box} fill-opacity="{near:.2f}"/>'
     if size >= _ROOM_FOR_TEXT:
@@ -291,12 +291,12 @@ def _patch(patch: Patch, x: float, y: float, layout: Layout) -> Iterator[str]:
 
 def _patch_text(patch: Patch, x: float, y: float, size: float, layout: Layout) -> Iterator[str]:
     place = f'x="{x + size / 2:g}" y="{y + size / 2 + 4:g}"'
-    if patch.kept:
+    if patch.used:
         box = f'x="{x + 2.5:g}" y="{y + 2.5:g}" width="{size - 5:g}" height="{size - 5:g}" rx="3"'
-        ink = ink_class(share_cover(patch.share, kept=True))
+        ink = ink_class(weight_cover(patch.weight, used=True))
         yield f'<rect class="stitch" {box} stroke-opacity=".55"/>'
-        yield f'<text class="small middle num by-share {ink}" {place}>'
-        yield f"{content(percent(patch.share))}</text>"
+        yield f'<text class="small middle num by-weight {ink}" {place}>'
+        yield f"{content(percent(patch.weight))}</text>"
     if layout.room:
         ink = ink_class(disparity_cover(patch.disparity))
         yield f'<text class="small middle num by-disparity {ink}" {place}>'
@@ -335,9 +335,9 @@ def _legend(layout: Layout) -> Iterator[str]:
     """Yield what the colours of patches mean, then what marks mean."""
     top = layout.bottom + 26
     if layout.columns:
-        yield from _ramp(top, "by-share", "dropped", "used in few", "all epochs")
+        yield from _ramp(top, "by-weight", "not used", "low weight", "full")
         if layout.room:
-            yield from _ramp(top, "by-disparity", "", "disparity 2 or more", "0; dashed: dropped")
+            yield from _ramp(top, "by-disparity", "", "disparity 2 or more", "0; dashed: not used")
         top += _LINE
     for method, name, x, line in _legend_places(layout):
         y = top + _LINE * line
@@ -368,7 +368,7 @@ def _ramp(y: float, kind: str, none: str, low: str, high: str) -> Iterator[str]:
     yield _word(x, y, low)
     x += len(low) * _LETTER * 0.94 + 4
     for step in range(5):
-        yield _sample(x, y, (step + 0.6) / 5 if kind == "by-share" else step / 4)
+        yield _sample(x, y, (step + 0.6) / 5 if kind == "by-weight" else step / 4)
         x += 15
     yield _word(x + 3, y, high) + "</g>"
 

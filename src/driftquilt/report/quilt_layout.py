@@ -38,8 +38,8 @@ class Patch:
 
     column: Hashable
     number: int
-    share: float
-    kept: bool
+    weight: float
+    used: bool
     disparity: float
     label: str
     tip: tuple[str | tuple[str, str], ...]

@@ -2,7 +2,7 @@
 
 There is a line for every past segment. The first view shows means over folds, in a band from the
 lowest fold to the highest; where there are several folds, each has a view of its own. Segments
-that were kept have colours.
+that were used have colours.
 
     scores  (E, S) for each fold -> mean, low and high, each (E, S) of the longest fold
 
@@ -148,7 +148,7 @@ def _view(
         Line(
             str(use.name),
             tuple(values[0][s]),
-            next(colors) if use.kept else None,
+            next(colors) if use.used else None,
             *(tuple(part[s]) for part in values[1:]),
         )
         for s, use in enumerate(selection)

@@ -14,7 +14,6 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from driftquilt.quilt.explanation import KEPT_FROM
 from driftquilt.server.worker import StreamWorker
 from driftquilt.stream.events import ModelTrained
 
@@ -25,7 +24,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 _OF_STREAMS: tuple[tuple[str, bool, str, str], ...] = (
     ("rows", True, "Rows learned.", "n_rows"),
     ("drifts", True, "Drifts found.", "n_drifts"),
-    ("segments", False, "Past segments kept.", "n_segments"),
+    ("segments", False, "Past segments in the store.", "n_segments"),
     ("waiting_rows", False, "Predicted rows that wait for their label.", "n_waiting"),
     ("accuracy", False, "Share of rows predicted right just before they were learned.", "accuracy"),
     ("recent_accuracy", False, "The same over the last thousand rows.", "recent_accuracy"),
@@ -107,7 +106,7 @@ class _Streams(Collector):
             {w.name: w.ingestion.n_forgotten + forgotten.get(w.name, 0) for w in workers},
         )  # fmt: skip
         yield _family(
-            GaugeMetricFamily, "segments_used", "Segments in the last training.",
+            GaugeMetricFamily, "segments_used", "Past segments that the last training used.",
             {worker.name: _n_used(worker) for worker in workers},
         )  # fmt: skip
         delays = HistogramMetricFamily(
@@ -128,5 +127,4 @@ def _family(kind: Any, name: str, text: str, values: Mapping[str, float]) -> Met
 
 def _n_used(worker: StreamWorker) -> int:
     trainings = [event for event in worker.view.events if isinstance(event, ModelTrained)]
-    shares = trainings[-1].shares.values() if trainings else ()
-    return sum(share >= KEPT_FROM for share in shares)
+    return len(trainings[-1].used) if trainings else 0

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from driftquilt.data.frame import Label
 from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
-from driftquilt.quilt.explanation import KEPT_FROM, SegmentUse
+from driftquilt.quilt.explanation import SegmentUse
 from driftquilt.report.lines import sparkline, stream_accuracy
 from driftquilt.report.quilt import stream_quilt
 from driftquilt.report.quilt_layout import Room
@@ -269,6 +269,7 @@ def _selection(
 ) -> schemas.Selection:
     scores = {} if version is None else _scores(worker, version, trained)
     nothing: tuple[float | None, float | None] = (None, None)
+    used = {*trained.used}
     return schemas.Selection(
         number=trained.number,
         row=trained.row,
@@ -276,11 +277,12 @@ def _selection(
         model=version,
         validation_loss=json_safe(trained.validation_loss, _DIGITS),
         seconds=round(trained.seconds, 3),
+        blend={part: round(weight, _DIGITS) for part, weight in trained.blend.items()},
         patches=[
             schemas.Patch(
-                segment, round(share, _DIGITS), share >= KEPT_FROM, *scores.get(segment, nothing)
+                segment, round(weight, _DIGITS), segment in used, *scores.get(segment, nothing)
             )
-            for segment, share in trained.shares.items()
+            for segment, weight in trained.weights.items()
         ],
     )
 
@@ -299,7 +301,7 @@ def _scores(
         except InputError:
             return {}
         worker.selections[version] = chosen
-    return dict(zip(trained.shares, map(_medians, chosen), strict=True))
+    return dict(zip(trained.weights, map(_medians, chosen), strict=True))
 
 
 def _medians(use: SegmentUse) -> tuple[float | None, float | None]:

@@ -369,14 +369,18 @@ class Patch(_Strict):
     """A past segment in one training; scores are known while its model is kept."""
 
     segment: int
-    share: float
-    kept: bool
+    weight: float
+    used: bool
     disparity: float | None
     gain: float | None
 
 
 class Selection(_Strict):
-    """A training: which segments it used, and what came of it."""
+    """A training: which segments it used, and what came of it.
+
+    `blend` has the weights of all data, of the selected segments and of the current one alone;
+    trainings of earlier versions have none.
+    """
 
     number: int
     row: int
@@ -384,6 +388,7 @@ class Selection(_Strict):
     model: int | None
     validation_loss: float | None
     seconds: float
+    blend: dict[str, float]
     patches: list[Patch]
 
 

@@ -375,11 +375,11 @@ class Engine:
             return
         self.tell(
             ModelTrained(
-                n_rows, outcome.n_current, outcome.shares, outcome.loss, outcome.seconds,
-                outcome.explanation,
+                n_rows, outcome.n_current, outcome.weights, outcome.loss, outcome.seconds,
+                outcome.explanation, blend=outcome.blend,
             )
         )  # fmt: skip
-        self.history.use(outcome.shares)
+        self.history.use(outcome.weights)
         previous = learning.recent_loss
         if previous is not None and not self.setup.guard.promotes(outcome.loss, previous):
             self.tell(ModelKept(n_rows, outcome.loss, previous))

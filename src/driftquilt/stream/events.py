@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from driftquilt.quilt.explanation import KEPT_FROM
+from driftquilt.quilt.explanation import which_used
 from driftquilt.text import plural
 
 __all__ = [
@@ -97,21 +97,30 @@ class SegmentDropped(Event):
 
 @dataclass(frozen=True)
 class ModelTrained(Event):
-    """A selection with its explanation; `shares` are the epochs that used each past segment.
+    """A selection with its explanation; `weights` are those of past segments in the model.
 
-    Only the last twenty trainings keep their explanation.
+    A weight is what one row of the segment counts, where a current row counts 1; `blend` is what
+    the model is made of. Events of earlier versions have the share of epochs that used a segment
+    for its weight, which is the same where nothing is blended, and no `blend`. Only the last
+    twenty trainings keep their explanation.
     """
 
     n_current: int
-    shares: dict[int, float] = field(hash=False)
+    weights: dict[int, float] = field(hash=False)
     validation_loss: float
     seconds: float = field(compare=False)
     explanation: str = field(repr=False)
+    blend: dict[str, float] = field(default_factory=dict, hash=False, kw_only=True)
+
+    @property
+    def used(self) -> list[int]:
+        """The past segments that the model uses."""
+        used = which_used([*self.weights.values()])
+        return [number for number, is_used in zip(self.weights, used, strict=True) if is_used]
 
     def _words(self) -> str:
-        kept = sum(share >= KEPT_FROM for share in self.shares.values())
         return (
-            f"trained on {kept} of {plural(len(self.shares), 'past segment')} and "
+            f"trained on {len(self.used)} of {plural(len(self.weights), 'past segment')} and "
             f"{plural(self.n_current, 'current row')} in {self.seconds:.1f} s"
         )
 
@@ -221,6 +230,8 @@ _KINDS = {kind.__name__: kind for kind in Event.__subclasses__()}
 def read_event(data: dict[str, Any]) -> Event:
     """The event that `to_json` was asked for."""
     fields = {name: value for name, value in data.items() if name != "event"}
-    if "shares" in fields:  # JSON has no whole numbers for keys
-        fields["shares"] = {int(number): share for number, share in fields["shares"].items()}
+    if "shares" in fields:  # of earlier versions
+        fields["weights"] = fields.pop("shares")
+    if "weights" in fields:  # JSON has no whole numbers for keys
+        fields["weights"] = {int(number): weight for number, weight in fields["weights"].items()}
     return _KINDS[data["event"]](**fields)

@@ -125,11 +125,11 @@ class History:
         self.used[sealed.number] = 1.0
         return sealed
 
-    def use(self, shares: Mapping[int, float]) -> None:
-        """Take in a training, which used each segment in a share of its epochs."""
-        for number, share in shares.items():
+    def use(self, weights: Mapping[int, float]) -> None:
+        """Take in a training, in which each segment had a weight."""
+        for number, weight in weights.items():
             if number in self.used:
-                self.used[number] = _FADE * self.used[number] + (1 - _FADE) * share
+                self.used[number] = _FADE * self.used[number] + (1 - _FADE) * weight
 
     def forget_least_used(self) -> Iterator[tuple[SealedSegment, float]]:
         """What has to go to stay within bounds, and how much it was used."""

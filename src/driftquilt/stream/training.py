@@ -37,7 +37,8 @@ class Outcome:
     clf: QuiltClassifier | None = None
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)
-    shares: dict[int, float] = field(default_factory=dict)
+    weights: dict[int, float] = field(default_factory=dict)
+    blend: dict[str, float] = field(default_factory=dict)
     loss: float = 0.0
     explanation: str = ""
     seconds: float = 0.0
@@ -76,7 +77,8 @@ class Training:
             unpack(QuiltClassifier, tensors, record, self.estimator.learner, "the new model"),
             tensors=tensors,
             record=record,
-            shares={number: float(use.share) for number, use in uses},
+            weights={number: float(use.weight) for number, use in uses},
+            blend=fitted.selection_.parts,
             loss=float(np.mean([f.validation_loss[f.best] for f in fitted.selection_.folds])),
             explanation=fitted.selection_.explain(),
         )

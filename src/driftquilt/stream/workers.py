@@ -36,7 +36,9 @@ from driftquilt.stream.training import Outcome, Training
 __all__ = ["Workers"]
 
 _NICE = 5
-_RECORD = ("n_current", "record", "shares", "loss", "explanation", "seconds", "failure")
+_RECORD = (
+    "n_current", "record", "weights", "blend", "loss", "explanation", "seconds", "failure",
+)  # fmt: skip
 
 
 class Workers:
@@ -186,7 +188,7 @@ def read_outcome(pipe: IO[bytes]) -> Outcome:
     """What came of a training; `ValueError` if the answer is cut short."""
     head = json.loads(pipe.readline() or b"no answer")
     content = pipe.read(head.pop("n_bytes"))
-    head["shares"] = {int(number): share for number, share in head["shares"].items()}
+    head["weights"] = {int(number): weight for number, weight in head["weights"].items()}
     if head["failure"] is not None:
         return Outcome(**head)
     tensors = read_tensors(content)

@@ -19,7 +19,7 @@ encoded.
 ...     paths.append(f"{folder}/{month}.parquet")
 ...     pq.write_table(pa.table(rows), paths[-1])
 >>> clf = QuiltClassifier(hidden_units=32, score_rows=None, random_state=0)
->>> {use.name: use.kept for use in fit_files(clf, paths, label="buys").selection_}
+>>> {use.name: use.used for use in fit_files(clf, paths, label="buys").selection_}
 {'april': False, 'may': True}
 """
 

@@ -49,7 +49,7 @@ const quiltPart = (load, onOpen, watched, signal) => {
   const by = (value) => () => whole.classList.toggle("disparity", value === "disparity");
   const whole = make("div", { class: "patches", hidden: true },
     make("fieldset", { class: "switch" }, make("legend", {}, "Colour patches by"),
-      choice("share", "share of epochs", true, by("share")),
+      choice("weight", "weight", true, by("weight")),
       choice("disparity", "disparity", false, by("disparity"))),
     scroll, all);
   const place = make("div", {}, note, whole);
