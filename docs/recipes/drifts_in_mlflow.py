@@ -68,7 +68,7 @@ def main() -> None:
         told = f"loss {metrics['validation_loss']:.3f}" if outcome != "failed" else "no model"
         print(f"{run.info.run_name}: {outcome}, {told}")  # noqa: T201
     last = [run for run in logged if run.data.tags["driftquilt.outcome"] == "promoted"][-1]
-    print(f"{last.data.metrics['n_segments_kept']:.0f} past segments kept")  # noqa: T201
+    print(f"{last.data.metrics['n_segments_used']:.0f} past segments used")  # noqa: T201
     model = mlflow.pyfunc.load_model(f"runs:/{last.info.run_id}/model")
     print(model.predict(pd.DataFrame({"income": [0.9, 0.1], "debt": [0.1, 0.9]})))  # noqa: T201
 

@@ -43,7 +43,7 @@ def main() -> None:
         table = pa.ipc.open_file(file).read_all()  # reads nothing but where the columns are
         rows = table.drop_columns(["buys", "month"])
         clf = QuiltClassifier(random_state=0).fit(rows, table["buys"], segments=table["month"])
-    assert not any(use.kept for use in clf.selection_ if use.name in ("march", "april"))  # noqa: S101
+    assert not any(use.used for use in clf.selection_ if use.name in ("march", "april"))  # noqa: S101
     clf.save("month.safetensors")
 
 

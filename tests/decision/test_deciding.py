@@ -53,7 +53,7 @@ def test_what_agrees_is_kept_and_clearly_better_than_all_data() -> None:
 
 def test_usenet_whose_two_concepts_take_turns_keeps_every_other_segment() -> None:
     decision = select(as_table(load_published("usenet1")), estimator=None)
-    assert [use.kept for use in decision.selection] == [True, False, True, False]
+    assert [use.used for use in decision.selection] == [True, False, True, False]
     assert decision.methods[1].verdict == "better"
 
 
@@ -121,7 +121,7 @@ def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
     decision = select(
         table, "bought", segments=by_time(table, "when", "1mo"), estimator=small(), drop=["order"]
     )
-    assert {use.name: use.kept for use in decision.selection}["2024-06"] is False
+    assert {use.name: use.used for use in decision.selection}["2024-06"] is False
     assert decision.warnings == ()
     assert [(finding.kind, finding.column) for finding in decision.checks] == [
         ("unlabelled", None),

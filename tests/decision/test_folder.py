@@ -60,7 +60,7 @@ def test_the_rows_are_those_of_kept_segments_and_the_current_one(
     monkeypatch.setattr(folder_module, "BLOCK", 37)
     write_decision(decision, TABLE, tmp_path)
     rows = pq.read_table(tmp_path / ROWS)
-    kept = {str(use.name): use.share for use in decision.selection if use.kept} | {"2024-07": 1.0}
+    kept = {str(use.name): use.share for use in decision.selection if use.used} | {"2024-07": 1.0}
     month, bought = np.array(MONTHS.to_pylist()), TABLE["bought"].to_pylist()
     wanted = [k for k in range(600) if month[k] in kept and bought[k] is not None]
     assert rows.select(TABLE.column_names).equals(TABLE.take(pa.array(wanted)))

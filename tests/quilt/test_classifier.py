@@ -154,7 +154,7 @@ def test_segments_may_be_anything_that_can_be_compared(ids: Any) -> None:
     clf = quilt().fit(X, Y, segments=[ids[code] for code in np.repeat([0, 1, 2], N // 3)])
     assert same(clf, fitted())
     assert len(clf.selection_) == 2
-    assert [use.kept for use in clf.selection_] == [use.kept for use in fitted().selection_]
+    assert [use.used for use in clf.selection_] == [use.used for use in fitted().selection_]
 
 
 def test_rows_of_segments_may_be_interleaved() -> None:
@@ -272,11 +272,25 @@ def test_class_weight_may_name_a_class_that_is_only_declared() -> None:
 
 @pytest.mark.parametrize("n_folds", [1, 2, 3])
 def test_there_is_one_model_per_fold_and_their_mean_answers(n_folds: int) -> None:
-    clf = fitted(n_folds=n_folds, encode=False)
+    clf = fitted(n_folds=n_folds, encode=False, blend=False)
     assert len(clf.model_.models) == len(clf.selection_.folds) == n_folds
     rows = NEW.astype(np.float32)
     mean = np.mean([model.predict_proba(rows) for model in clf.model_.models], axis=0)
     np.testing.assert_allclose(clf.predict_proba(NEW), mean, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_folds", [1, 2, 3])
+def test_a_blend_has_a_model_per_part_and_fold_that_answer_by_their_weights(n_folds: int) -> None:
+    clf = fitted(n_folds=n_folds, encode=False)
+    parts = [weight for weight in clf.selection_.blend if weight > 0]
+    assert sum(parts) == pytest.approx(1)
+    assert len(clf.selection_.folds) == n_folds
+    assert len(clf.model_.models) == n_folds * len(parts) > n_folds
+    rows = NEW.astype(np.float32)
+    answers = np.array([model.predict_proba(rows) for model in clf.model_.models])
+    by_part = answers.reshape(len(parts), n_folds, *answers.shape[1:]).mean(axis=1)
+    expected = np.tensordot(parts, by_part, axes=1)
+    np.testing.assert_allclose(clf.predict_proba(NEW), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_previous_start_begins_with_the_weights_of_the_fit_before() -> None:
@@ -323,7 +337,7 @@ def test_a_loaded_model_can_be_the_previous_start(tmp_path: Any) -> None:
 
 def test_the_opposite_month_is_dropped_and_the_same_one_kept() -> None:
     clf = QuiltClassifier(hidden_units=32, random_state=0).fit(X, Y, segments=MONTH)
-    assert {use.name: use.kept for use in clf.selection_} == {"April": False, "May": True}
+    assert {use.name: use.used for use in clf.selection_} == {"April": False, "May": True}
 
 
 def test_without_both_tests_every_segment_is_used_in_every_epoch() -> None:
@@ -343,19 +357,19 @@ def test_without_gain_an_infinite_bound_keeps_everything() -> None:
 
 def test_a_bound_of_zero_keeps_nothing() -> None:
     clf = fitted(disparity_max=0, n_folds=2)
-    assert not any(use.kept for use in clf.selection_)
+    assert not any(use.used for use in clf.selection_)
     assert clf.disparity_max_ == 0.0
     assert [line.disparity_max for line in clf.search_] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
     ("search", "n_candidates"),
-    [("shared", 16), ("bayes", 6), (Shared((0.2, 0.7)), 2), (Bayes(1, 1), 2)],
+    [("shared", 9), ("bayes", 6), (Shared((0.2, 0.7)), 2), (Bayes(1, 1), 2)],
 )
 def test_every_candidate_is_tried_once_per_fold_and_one_wins(
     search: Any, n_candidates: int
 ) -> None:
-    clf = fitted(search=search, n_folds=2)
+    clf = fitted(search=search, n_folds=2, blend=False)
     for fold in range(2):
         lines = [line for line in clf.search_ if line.fold == fold]
         winners = [line for line in lines if line.won]
@@ -410,10 +424,11 @@ def test_no_progress_draws_nothing(capfd: pytest.CaptureFixture[str], search: st
 
 
 def test_the_selection_is_shown_as_a_table() -> None:
-    lines = repr(fitted().selection_).splitlines()
-    assert lines[0].startswith("Trained for June (80 rows): ")
-    bound = f"the bound is {fitted().disparity_max_:.2f}"
-    assert lines[0].endswith(f"of 2 past segments kept (scores are medians over epochs, {bound})")
+    selection = fitted().selection_
+    lines = repr(selection).splitlines()
+    assert lines[0].startswith("Trained for June (80 rows): 1 of 2 past segments used; the model ")
+    scores = f"(scores are medians over epochs, the bound is {selection.disparity_max:.2f})"
+    assert lines[0].endswith(f"; {selection.composition()} {scores}")
     assert [line.split()[0] for line in lines[1:]] == ["segment", "April", "May"]
 
 

@@ -45,7 +45,7 @@ def fold(
 def example(rule: Rule | None = None) -> Selection:
     """Two folds, best at their third and second epoch.
 
-    April is too far, May points away, June is kept, July now and then.
+    April is too far, May points away, June is used, July now and then.
     """
     rule = rule or Rule()
     first = fold(
@@ -70,30 +70,91 @@ def empty() -> Selection:
     return Selection((), (), (curves,), Rule(), "August", 50)
 
 
-def test_a_segment_is_kept_when_more_than_a_passing_share_of_epochs_used_it() -> None:
-    assert [(use.name, use.kept) for use in example()] == [
+def test_a_segment_is_used_from_half_of_the_mean_weight_on() -> None:
+    # Weights 0, 0, 1 and 0.2, so that half of their mean is 0.15.
+    assert [(use.name, use.used) for use in example()] == [
         ("April", False), ("May", False), ("June", True), ("July", True),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("n_used", "word", "kept"),
-    [(0, "dropped", False), (4, "hardly used", False), (5, "kept in part", True),
-     (50, "kept in part", True), (51, "kept", True)],
-)  # fmt: skip
-def test_the_word_goes_by_the_share_of_epochs(n_used: int, word: str, kept: bool) -> None:
-    near = [[0.1]] * n_used + [[0.9]] * (100 - n_used)
+def passing(shares: list[int], blend: tuple[float, float, float] = (0.0, 1.0, 0.0)) -> Selection:
+    """Segments that pass both tests in so many of 100 epochs, and are too far in the others."""
+    near = [[0.1 if epoch < share else 0.9 for share in shares] for epoch in range(100)]
     losses = [1.0 - n / 1000 for n in range(100)]
-    [use] = Selection(("May",), (10,), (fold(near, [[0.1]] * 100, losses, Rule()),), Rule())
-    assert (use.word, use.kept, use.share) == (word, kept, n_used / 100)
-    assert use.sentence().startswith(f"May was {word}")
+    curves = fold(near, [[0.1] * len(shares)] * 100, losses, Rule())
+    names = tuple(f"segment {number}" for number in range(len(shares)))
+    return Selection(names, (10,) * len(shares), (curves,), Rule(), "August", 50, blend)
+
+
+@pytest.mark.parametrize(
+    ("n_used", "word", "used"),
+    [(0, "dropped", False), (4, "dropped", False), (5, "used in part", False),
+     (33, "used in part", False), (34, "used", True), (100, "used", True)],
+)  # fmt: skip
+def test_the_word_goes_by_the_weight_beside_that_of_others(
+    n_used: int, word: str, used: bool
+) -> None:
+    first, *_ = passing([n_used, 100])  # from a third on it is above half of the mean of the two
+    assert (first.word, first.used) == (word, used)
+    assert first.weight == first.share == n_used / 100
+    assert first.sentence().startswith(f"segment 0 was {word}")
+
+
+def test_a_weight_below_the_least_is_dropped_however_low_the_others_are() -> None:
+    assert [use.word for use in passing([4, 5, 3])] == ["dropped", "used", "dropped"]
+
+
+def test_a_row_counts_in_the_part_of_all_data_and_if_selected_in_that_part() -> None:
+    selection = passing([0, 50, 100], (0.3, 0.6, 0.1))
+    assert [use.weight for use in selection] == pytest.approx([0.3, 0.6, 0.9])
+    assert [use.share for use in selection] == [0.0, 0.5, 1.0]
+    assert selection.parts == {"all": 0.3, "selected": 0.6, "current": 0.1}
+
+
+def test_what_the_model_is_made_of_is_said_largest_part_first() -> None:
+    made = "the model is 61% the selected segments, 30% all data, 9% August alone"
+    selection = passing([0, 100], (0.3, 0.61, 0.09))
+    assert selection.composition() == made
+    assert selection.explain().splitlines()[0].endswith(f"1 of 2 past segments used; {made}.")
+    assert passing([100], (1.0, 0.0, 0.0)).composition() == "the model is 100% all data"
+    assert empty().composition() == "the model is August alone"
+
+
+def test_a_segment_that_only_all_data_brings_says_so_beside_its_gradient() -> None:
+    away, partly, near = passing([0, 30, 100], (0.6, 0.4, 0.0))
+    assert (away.word, away.weight) == ("used", 0.6)
+    assert away.reason == (
+        "all data makes up 60% of the model, though its gradient is too far from today's in 100% "
+        "of epochs"
+    )
+    assert partly.reason.startswith("all data makes up 60% of the model; its gradient agrees")
+    assert near.reason == "its gradient agrees with today's"
+
+
+def test_a_small_part_of_all_data_is_no_reason_for_a_dropped_segment() -> None:
+    dropped, in_part, most = (
+        passing([share, 100], (0.04, 0.96, 0.0))[0] for share in (0, 20, 90)
+    )
+    assert (dropped.word, dropped.fate) == ("dropped", "dropped: too far")
+    assert dropped.sentence().startswith("segment 0 was dropped (weight 4%): its gradient is too")
+    assert in_part.reason.startswith("its gradient agrees with today's in part, but it is too far")
+    assert in_part.word == "used in part"
+    assert most.word == "used"
+
+
+def test_a_segment_that_agrees_is_dropped_where_the_present_alone_makes_the_model() -> None:
+    near, away = passing([100, 0], (0.0, 0.02, 0.98))
+    assert (near.word, near.fate) == ("dropped", "dropped: current alone")
+    assert near.reason == "August alone makes up 98% of the model; its gradient agrees with today's"
+    assert away.fate == "dropped: too far"
+    assert away.reason.startswith("its gradient is too far")
 
 
 def test_epochs_after_the_best_one_do_not_count() -> None:
     # The weights of the second epoch are kept; what the third and fourth used is thrown away.
     curves = fold([[0.9], [0.9], [0.1], [0.1]], [[0.1]] * 4, [0.9, 0.5, 0.6, 0.7], Rule())
     [use] = selection = Selection(("May",), (10,), (curves,), Rule())
-    assert (use.share, use.kept, use.disparity.median) == (0.0, False, 0.9)
+    assert (use.share, use.used, use.disparity.median) == (0.0, False, 0.9)
     assert selection.ever_used() == ["May"]
 
 
@@ -161,7 +222,7 @@ def test_what_most_epochs_used_passes_both_tests_in_the_median(data: st.DataObje
 
 @pytest.mark.parametrize(
     ("name", "fate"),
-    [("April", "dropped: too far"), ("May", "dropped: points away"), ("June", "kept")],
+    [("April", "dropped: too far"), ("May", "dropped: points away"), ("June", "used")],
 )
 def test_the_fate_names_the_test_that_failed_more_often(name: str, fate: str) -> None:
     assert example().of(name).fate == fate
@@ -196,9 +257,9 @@ def test_a_segment_pointing_away_is_dropped_with_its_gain() -> None:
     assert "too far" not in sentence
 
 
-def test_a_kept_segment_is_said_to_agree() -> None:
+def test_a_used_segment_is_said_to_agree() -> None:
     sentence = example().of("June").sentence()
-    assert sentence.startswith("June was kept (used in 100% of epochs)")
+    assert sentence.startswith("June was used (weight 100%)")
     assert "its gradient agrees with today's (median disparity 0.20, bound 0.50, median" in sentence
     assert sentence.endswith("median gain +0.2).")
     assert "too far" not in sentence
@@ -207,7 +268,7 @@ def test_a_kept_segment_is_said_to_agree() -> None:
 
 def test_a_segment_used_now_and_then_has_both_reasons() -> None:
     sentence = example().of("July").sentence()
-    assert sentence.startswith("July was kept in part (used in 20% of epochs)")
+    assert sentence.startswith("July was used (weight 20%)")
     assert "its gradient agrees with today's in part, but it is too far" in sentence
     assert "too far from today's in 60% of epochs" in sentence
     assert "points away from today's in 20% of epochs" in sentence
@@ -223,13 +284,13 @@ def test_a_test_that_is_switched_off_is_never_a_reason() -> None:
 def test_scores_that_are_not_numbers_do_not_count_as_agreement() -> None:
     curves = fold([[np.nan], [np.nan]], [[np.nan], [np.nan]], [0.5, 0.9], Rule())
     [use] = Selection(("May",), (10,), (curves,), Rule())
-    assert not use.kept
+    assert not use.used
     assert "too far from today's in 100% of epochs" in use.sentence()
 
 
 def test_explain_has_a_sentence_per_segment_oldest_first() -> None:
     summary, *lines = example().explain().splitlines()
-    assert summary == "Trained for August (50 rows): 2 of 4 past segments kept."
+    assert summary == "Trained for August (50 rows): 2 of 4 past segments used."
     assert [line.split()[0] for line in lines] == ["April", "May", "June", "July"]
     assert all(line.endswith(".") for line in lines)
 
@@ -241,13 +302,13 @@ def test_one_row_and_one_segment_are_not_plural() -> None:
         for f in whole.folds
     )
     one = Selection(("April",), (10,), folds, Rule(), "August", 1)
-    assert one.explain().startswith("Trained for August (1 row): 0 of 1 past segment kept.")
+    assert one.explain().startswith("Trained for August (1 row): 0 of 1 past segment used.")
 
 
 def test_an_empty_history_is_explained_shown_and_saved() -> None:
     selection = empty()
     assert selection.explain().startswith("There is no past segment")
-    assert repr(selection) == "Trained for August (50 rows): 0 of 0 past segments kept"
+    assert repr(selection) == "Trained for August (50 rows): 0 of 0 past segments used"
     assert "<tbody></tbody>" in selection._repr_html_()
     assert len(selection.to_frame("pandas")) == 0
     assert selection.to_frame("polars").columns[0] == "segment"
@@ -259,9 +320,8 @@ def test_an_empty_history_is_explained_shown_and_saved() -> None:
 
 def test_repr_is_a_table_with_the_scores_that_the_sentences_have() -> None:
     head, titles, *lines = repr(example()).splitlines()
-    kept = "2 of 4 past segments kept"
-    assert head == f"Trained for August (50 rows): {kept} ({SCORES})"
-    assert titles.split() == ["segment", "rows", "used", "disparity", "gain"]
+    assert head == f"Trained for August (50 rows): 2 of 4 past segments used ({SCORES})"
+    assert titles.split() == ["segment", "rows", "weight", "disparity", "gain"]
     assert lines[2].split() == ["June", "30", "100%", "0.200", "+0.2000"]
     assert len({len(line) for line in (titles, *lines)}) == 1
 
@@ -296,22 +356,28 @@ def test_the_table_comes_as_the_frame_one_asks_for(
     )  # fmt: skip
     assert [row["segment"] for row in rows] == ["April", "May", "June", "July"]
     june, use = rows[2], selection.of("June")
-    assert june["kept"] is True
-    assert (june["rows"], june["share"], june["why"]) == (30, 1.0, use.why)
+    assert june["used"] is True
+    assert (june["rows"], june["weight"], june["share"], june["why"]) == (30, 1.0, 1.0, use.why)
     assert june["disparity_best"] == use.disparity.best
     assert june["gain_last"] == use.gain.last
 
 
 def test_a_selection_comes_back_from_json_as_it_was() -> None:
-    selection = example(Rule(use_gain=False))
+    selection = replace(example(Rule(use_gain=False)), blend=(0.25, 0.5, 0.25))
     again = Selection.from_json(json.loads(json.dumps(selection.to_json())))
     assert list(again) == list(selection)
-    assert again.rule == selection.rule
+    assert (again.rule, again.blend) == (selection.rule, selection.blend)
     for one, other in zip(again.folds, selection.folds, strict=True):
         assert (one.disparity_max, one.best) == (other.disparity_max, other.best)
         for key in ("validation_loss", "selected", "disparity", "gain"):
             assert np.array_equal(getattr(one, key), getattr(other, key))
             assert getattr(one, key).dtype == getattr(other, key).dtype
+
+
+def test_a_record_of_before_there_were_blends_is_of_selected_segments_alone() -> None:
+    record = example().to_json()
+    del record["blend"]
+    assert Selection.from_json(record).blend == (0.0, 1.0, 0.0)
 
 
 def test_names_that_json_does_not_know_become_text() -> None:
@@ -342,6 +408,8 @@ def _damage_fold(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
         lambda record: record.pop("names"),
         lambda record: record["folds"][0].pop("gain"),
         _damage("rule", None),
+        _damage("blend", [1.0]),
+        _damage("blend", "none"),
         _damage("rule", [True, True, True]),
         _damage("folds", 3),
         _damage("folds", []),
@@ -397,7 +465,7 @@ def test_a_real_training_is_explained() -> None:
     history = [rows("April", flip=True), rows("May", flip=False)]
     quilt = Quilt(MLP(hidden_units=16), n_folds=2, max_epochs=40, search=Shared((0.3, 0.6)))
     selection = quilt.adapt(history, rows("June", flip=False)).selection
-    assert [use.kept for use in selection] == [False, True]
+    assert [use.used for use in selection] == [False, True]
     assert selection.of("April").gain.first < 0 < selection.of("May").gain.first
     assert "April was dropped" in selection.explain()
 

@@ -82,8 +82,8 @@ def assert_same(one: QuiltClassifier, other: QuiltClassifier) -> None:
     for model, twin in zip(one.model_.models, other.model_.models, strict=True):
         for name, tensor in model.tensors().items():
             assert tensor.tobytes() == twin.tensors()[name].tobytes()
-    assert [(use.name, use.kept) for use in one.selection_] == [
-        (use.name, use.kept) for use in other.selection_
+    assert [(use.name, use.used) for use in one.selection_] == [
+        (use.name, use.used) for use in other.selection_
     ]
     unseen = frame(seed=9, n_rows=50)
     expected = one.predict_proba(unseen)

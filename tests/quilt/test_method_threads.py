@@ -109,8 +109,10 @@ def test_no_thread_outlives_the_training(n_threads: int) -> None:
     assert threading.active_count() == before
 
 
-def test_the_default_is_the_paper_with_folds_samples_and_averaged_weights() -> None:
-    assert DEFAULT.search == Shared(CANDIDATES, drop_by=0.6)
+def test_the_default_is_the_paper_with_folds_samples_averaged_weights_and_a_blend() -> None:
+    assert DEFAULT.search == Shared(CANDIDATES, relative=True)
+    assert DEFAULT.blend
+    assert not PAPER.blend
     assert DEFAULT.n_folds > 1
     assert DEFAULT.sampling.averaging > 0
     assert Sampling() == PAPER.sampling
@@ -123,6 +125,6 @@ def test_segments_longer_than_a_sample_are_told_apart(quilt: Quilt) -> None:
     history, current = stream(n_rows=600)
     small = replace(quilt, learner=MLP(hidden_units=8, learning_rate=0.02), max_epochs=40)
     model = small.adapt(history, current.take(slice(None, 100)))
-    assert [(use.name, use.kept) for use in model.selection] == [("April", False), ("May", True)]
+    assert [(use.name, use.used) for use in model.selection] == [("April", False), ("May", True)]
     answers = model.predict_proba(current.X[100:]).argmax(axis=1)
     assert (answers == current.y[100:]).mean() > 0.95

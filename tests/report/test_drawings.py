@@ -40,10 +40,10 @@ def test_a_patch_per_past_segment_is_as_strong_as_it_was_used() -> None:
     patches = with_class(picture, "patch")
     uses = [use for drift in drifts() for use in drift.uses]
     found = [float(patch.findall(f"{SVG}rect")[1].get("fill-opacity", "nan")) for patch in patches]
-    covers = [share_cover(use.share, kept=use.kept) for use in uses]
+    covers = [share_cover(use.share, kept=use.used) for use in uses]
     assert found == [round(cover, 2) for cover in covers]
     assert {cover > 0 for cover in covers} == {True, False}
-    assert [cover > 0 for cover in covers] == [use.kept for use in uses]
+    assert [cover > 0 for cover in covers] == [use.used for use in uses]
 
 
 def test_a_patch_says_its_numbers() -> None:

@@ -66,11 +66,11 @@ def test_everything_of_the_page_is_told(read: Reader) -> None:
 
 def test_tiles_say_how_much_the_kept_were_used_and_from_when_accuracy_counts() -> None:
     page = full_page()
-    shares = [use.share for drift in page.drifts for use in drift.uses if use.kept]
+    shares = [use.share for drift in page.drifts for use in drift.uses if use.used]
     assert how_much(shares)
     (_, _), (kept, words), (_, ours), *_ = view(page)["tiles"]
     assert kept == f"{len(shares)} of 10"
-    assert words == f"past segments kept{how_much(shares)}; over all models"
+    assert words == f"past segments used{how_much(shares)}; over all models"
     assert ours == "mean accuracy of Quilt over models, from when each model took over"
 
 

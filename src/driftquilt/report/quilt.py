@@ -2,8 +2,8 @@
 
 A patch is the darker the larger the weight of the segment in the model, or the smaller its
 disparity; a segment that is not used is pale. Beside each row stand the accuracies of the methods
-compared, or a note. One drawing serves notebooks and files (`quilt_svg`), the report and the live page
-(`page_quilt`, `stream_quilt`), where it is a grid that a script makes interactive.
+compared, or a note. One drawing serves notebooks and files (`quilt_svg`), the report and the live
+page (`page_quilt`, `stream_quilt`), where it is a grid that a script makes interactive.
 
 >>> from driftquilt.core.selection import Rule
 >>> from driftquilt.quilt.explanation import Selection

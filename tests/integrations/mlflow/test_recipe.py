@@ -30,7 +30,7 @@ def test_the_recipe_catches_up_and_loads_the_last_model_and_runs_twice(tmp_path:
     first, again = run_recipe(tmp_path), run_recipe(tmp_path)
     n_late = int(first.split()[0])
     assert n_late >= 2
-    assert "past segments kept" in first
+    assert "past segments used" in first
     assert "prediction" in first
     assert "model 1: promoted, loss" in first
     assert again.replace("0 trainings", f"{n_late} trainings") == first  # no run was made twice

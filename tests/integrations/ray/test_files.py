@@ -30,7 +30,7 @@ ASKED = {"a": [0.3, -1.0], "b": [1.0, 0.5], "c": [0.2, 2.0], "city": ["Rome", "K
 
 def outcome(clf: QuiltClassifier) -> tuple[list[bool], str, bytes]:
     selection = clf.selection_
-    kept = [use.kept for use in selection]
+    kept = [use.used for use in selection]
     return kept, json.dumps(selection.to_json()), clf.predict_proba(ASKED).tobytes()
 
 
