@@ -30,7 +30,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def patch_classes(picture: Path) -> list[str]:
-    """Of each patch of a quilt, which tell those that were kept."""
+    """Of each patch of a quilt, which tell those that were used."""
     classes = [group.get("class", "") for group in ET.parse(picture).getroot().iter()]
     return [words for words in classes if "patch" in words.split()]
 
@@ -118,8 +118,8 @@ def test_datasets_and_demo_speak_json(drive: Drive) -> None:
     assert len(drive("datasets", "--json").document()["datasets"]) == 9
     told = drive("demo", "--json").document()
     # Segment 4 is the concept of segment 0 again, 5 that of 1, and so on.
-    kept = {line["segment"]: line["kept"] for line in told["segments"]}
-    assert all(str(number - 4) in kept[str(number)] for number in (4, 5, 6, 7))
+    used = {line["segment"]: line["used"] for line in told["segments"]}
+    assert all(str(number - 4) in used[str(number)] for number in (4, 5, 6, 7))
 
 
 def test_a_reader_who_goes_away_is_no_traceback(tmp_path: Path) -> None:

@@ -41,7 +41,10 @@ def test_a_file_is_replayed_and_told_of_in_events_and_a_report(
     told = drive(*ask(data, "out"), "--json").document()
     assert told["n_rows"] == 1800
     assert told["n_drifts"] >= 1
-    assert told["models"][-1]["kept"] or told["models"][-1]["dropped"]
+    last = told["models"][-1]
+    assert len(last["weights"]) == 2
+    assert set(last["used"]) <= set(last["weights"])
+    assert sum(last["blend"].values()) == pytest.approx(1)
     lines = [json.loads(line) for line in Path("out/events.jsonl").read_text().splitlines()]
     assert any(line.get("event") == "DriftFound" for line in lines)
     page = Path(told["files"]["report"]).read_text()

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from driftquilt import QuiltClassifier
+from driftquilt.quilt import Selection
 from tests.cli.conftest import Drive
 from tests.small_streams import write_shop, write_sine
 
@@ -26,12 +27,12 @@ def test_a_file_becomes_a_table_a_model_rows_reasons_and_a_report(
     assert {path.name for path in Path("out").iterdir()} == WRITTEN
     # Sine's fifth segment is the first concept again; the third is its opposite.
     lines = {line.split()[2]: line for line in outcome.stdout.splitlines() if "month" in line[:9]}
-    assert "kept" in lines["0"]
+    assert " used " in lines["0"]
     assert "dropped" in lines["2"]
     assert "Quilt gets" in outcome.stdout
     assert outcome.stdout.splitlines()[-1] == "out/report.html"
     model = QuiltClassifier.load("out/model.safetensors")
-    assert model.selection_["month 0"].kept
+    assert model.selection_["month 0"].used
     rows = pq.read_table("out/selected.parquet")
     assert {"month 0", "month 4"} <= set(rows["driftquilt_segment"].to_pylist())
     assert "month 2" not in rows["driftquilt_segment"].to_pylist()
@@ -45,8 +46,11 @@ def test_json_is_one_document_of_the_published_schema(drive: Drive, tmp_path: Pa
     assert [method["name"] for method in told["methods"]] == ["Quilt", "all data", "current only"]
     assert set(told["files"]) == {"model", "rows", "reasons", "report"}
     assert told["n_held_out"] == 36
-    kept = json.loads(Path(told["files"]["reasons"]).read_text())
-    assert kept["sentences"] == told["sentences"]
+    written = json.loads(Path(told["files"]["reasons"]).read_text())
+    assert (written["sentences"], written["blend"]) == (told["sentences"], told["blend"])
+    assert sum(told["blend"].values()) == pytest.approx(1)
+    made = Selection.from_json(written["selection"])
+    assert told["sentences"][0].endswith(f"; {made.composition()}.")
 
 
 def test_time_spans_cut_a_file_that_need_not_be_sorted(drive: Drive, tmp_path: Path) -> None:

@@ -37,11 +37,12 @@ def sine_case() -> LabelledTable:
     return LabelledTable.of(known, read_labels(SINE, "label"), SINE["segment"])
 
 
-def test_what_agrees_is_kept_and_clearly_better_than_all_data() -> None:
+def test_what_agrees_is_used_and_clearly_better_than_all_data() -> None:
     decision = select(estimator=small(max_epochs=200))
-    shares = [use.share for use in decision.selection]
-    assert shares[0] == max(shares) > 0.5
-    assert shares[1] == 0  # the very opposite
+    weights = [use.weight for use in decision.selection]
+    assert weights[0] == max(weights) > 0.5
+    assert decision.selection[1].share == 0  # the very opposite
+    assert not decision.selection[1].used
     quilt, everything, alone = decision.methods
     assert (quilt.name, everything.name, alone.name) == ("Quilt", "all data", "current only")
     assert everything.verdict == "better"
@@ -51,7 +52,7 @@ def test_what_agrees_is_kept_and_clearly_better_than_all_data() -> None:
     assert decision.n_current == 280
 
 
-def test_usenet_whose_two_concepts_take_turns_keeps_every_other_segment() -> None:
+def test_usenet_whose_two_concepts_take_turns_uses_every_other_segment() -> None:
     decision = select(as_table(load_published("usenet1")), estimator=None)
     assert [use.used for use in decision.selection] == [True, False, True, False]
     assert decision.methods[1].verdict == "better"

@@ -54,18 +54,20 @@ def test_a_folder_holds_the_model_the_rows_and_the_reasons(
     assert json.loads((out / SELECTION).read_text())["sentences"] == list(decision.sentences())
 
 
-def test_the_rows_are_those_of_kept_segments_and_the_current_one(
+def test_the_rows_are_those_of_used_segments_and_the_current_one(
     decision: Decision, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folder_module, "BLOCK", 37)
     write_decision(decision, TABLE, tmp_path)
     rows = pq.read_table(tmp_path / ROWS)
-    kept = {str(use.name): use.share for use in decision.selection if use.used} | {"2024-07": 1.0}
+    used = {str(use.name): use.weight for use in decision.selection if use.used}
+    assert 0 < len(used) < len(decision.selection)
+    used |= {"2024-07": 1.0}
     month, bought = np.array(MONTHS.to_pylist()), TABLE["bought"].to_pylist()
-    wanted = [k for k in range(600) if month[k] in kept and bought[k] is not None]
+    wanted = [k for k in range(600) if month[k] in used and bought[k] is not None]
     assert rows.select(TABLE.column_names).equals(TABLE.take(pa.array(wanted)))
     assert rows["driftquilt_segment"].to_pylist() == month[wanted].tolist()
-    assert rows["driftquilt_share"].to_pylist() == [kept[month[k]] for k in wanted]
+    assert rows["driftquilt_weight"].to_pylist() == [used[month[k]] for k in wanted]
     held_out = rows["driftquilt_held_out"].to_numpy()
     assert held_out.sum() == decision.n_held_out
     assert held_out[-decision.n_held_out :].all()

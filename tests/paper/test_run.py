@@ -273,7 +273,7 @@ def test_usage_is_the_mean_share_of_rows_over_epochs(dataset: str, tmp_path: Pat
         for epoch in training
     ]
     assert last.usage == pytest.approx(np.mean(shares))
-    assert last.selected == [use.name for use in model.selection if use.used]
+    assert last.selected == model.selection.ever_used()
     assert last.epochs == len(shares)
 
 

@@ -132,9 +132,7 @@ def test_a_segment_that_only_all_data_brings_says_so_beside_its_gradient() -> No
 
 
 def test_a_small_part_of_all_data_is_no_reason_for_a_dropped_segment() -> None:
-    dropped, in_part, most = (
-        passing([share, 100], (0.04, 0.96, 0.0))[0] for share in (0, 20, 90)
-    )
+    dropped, in_part, most = (passing([share, 100], (0.04, 0.96, 0.0))[0] for share in (0, 20, 90))
     assert (dropped.word, dropped.fate) == ("dropped", "dropped: too far")
     assert dropped.sentence().startswith("segment 0 was dropped (weight 4%): its gradient is too")
     assert in_part.reason.startswith("its gradient agrees with today's in part, but it is too far")

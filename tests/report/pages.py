@@ -40,7 +40,7 @@ def full_page() -> Page:
     lines = {"Quilt": tuple(0.9 for _ in rows), "all data": (None, *(0.6 for _ in rows[1:]))}
     return Page(
         "Which months still speak for today",
-        ("Of four months two were kept.", "The others would have led the model astray."),
+        ("Of four months two were used.", "The others would have led the model astray."),
         tuple(made),
         AccuracyLines(rows, lines, 100, (30, 330, 630, 930, 1230, 1590)),
         (ColumnNote("age", "number", 0.02), ColumnNote("plan", "category", 0.3, "12 values")),

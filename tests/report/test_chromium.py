@@ -224,7 +224,7 @@ def test_the_switch_colours_patches_by_disparity(full: Visit) -> None:
         max(1 - use.disparity.median / 2, 0), abs=0.006
     )
     assert full.patch(4, 0).locator("text.by-disparity").is_visible()
-    full.tab.get_by_label("share of epochs").check(force=True)
+    full.tab.get_by_label("weight", exact=True).check(force=True)
     assert cover.evaluate(strength) == before
 
 

@@ -16,7 +16,7 @@ from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.report.drawing import draw_selection, draw_selections
 from driftquilt.report.lines import sparkline, stream_accuracy
 from driftquilt.report.page import Drift, mean_accuracies
-from driftquilt.report.quilt import drift_quilt, share_cover, stream_quilt
+from driftquilt.report.quilt import drift_quilt, stream_quilt, weight_cover
 from driftquilt.report.quilt import quilt_svg as svg_of_quilt
 from driftquilt.report.quilt_layout import Room, lay_out
 from driftquilt.report.score_panels import fold_range, score_panels
@@ -40,7 +40,7 @@ def test_a_patch_per_past_segment_is_as_strong_as_it_was_used() -> None:
     patches = with_class(picture, "patch")
     uses = [use for drift in drifts() for use in drift.uses]
     found = [float(patch.findall(f"{SVG}rect")[1].get("fill-opacity", "nan")) for patch in patches]
-    covers = [share_cover(use.share, kept=use.used) for use in uses]
+    covers = [weight_cover(use.weight, used=use.used) for use in uses]
     assert found == [round(cover, 2) for cover in covers]
     assert {cover > 0 for cover in covers} == {True, False}
     assert [cover > 0 for cover in covers] == [use.used for use in uses]
@@ -267,8 +267,8 @@ SELECTIONS: list[dict[str, Any]] = [
     {
         "number": 7, "row": 12_000, "n_current": 300, "model": 2, "validation_loss": 0.1,
         "patches": [
-            {"segment": 1, "share": 0.5, "kept": True, "disparity": 0.4, "gain": 0.1},
-            {"segment": 3, "share": 0.0, "kept": False, "disparity": None, "gain": None},
+            {"segment": 1, "weight": 0.5, "used": True, "disparity": 0.4, "gain": 0.1},
+            {"segment": 3, "weight": 0.0, "used": False, "disparity": None, "gain": None},
         ],
     },
     {
@@ -287,9 +287,11 @@ def test_the_quilt_of_a_stream_is_a_grid_that_says_its_numbers() -> None:
     assert (first.get("class"), second.get("class")) == ("row used", "row")
     used, dropped = with_class(first, "patch")
     assert used.get("data-tip") == (
-        "Segment 1\nrows\t2,000 from 1,000\nepochs used\t50%\ndisparity\t0.400\ngain\t+0.1000"
+        "Segment 1\nrows\t2,000 from 1,000\nweight\t50%\ndisparity\t0.400\ngain\t+0.1000"
     )
-    assert dropped.get("aria-label") == "segment 3: dropped, disparity \u2013, gain \u2013"
+    assert (
+        dropped.get("aria-label") == "segment 3: not used, weight 0%, disparity \u2013, gain \u2013"
+    )
     assert [part.text for part in with_class(quilt, "model")] == ["2 in use", "refused"]
     assert not list(quilt.iter(f"{SVG}style"))  # a page has the style sheet
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from driftquilt.decision.measure import how_much
 from driftquilt.errors import MissingExtraError
 from driftquilt.report.html import render, view, write_report
 from driftquilt.report.lines import accuracy_chart
@@ -59,18 +58,18 @@ def test_everything_of_the_page_is_told(read: Reader) -> None:
         "0.1.0",
     ]
     told += [f"{use.reason[1:]}." for drift in page.drifts for use in drift.uses]
+    told += [drift.selection.composition() for drift in page.drifts if drift.uses]
     told += [f"the bound is {drift.selection.disparity_max:.3f}." for drift in page.drifts[1:]]
     told += [f"{value:.3f}" for drift in page.drifts for value in drift.accuracies.values()]
     assert [words for words in told if words not in text] == []
 
 
-def test_tiles_say_how_much_the_kept_were_used_and_from_when_accuracy_counts() -> None:
+def test_tiles_say_how_many_segments_were_used_and_from_when_accuracy_counts() -> None:
     page = full_page()
-    shares = [use.share for drift in page.drifts for use in drift.uses if use.used]
-    assert how_much(shares)
-    (_, _), (kept, words), (_, ours), *_ = view(page)["tiles"]
-    assert kept == f"{len(shares)} of 10"
-    assert words == f"past segments used{how_much(shares)}; over all models"
+    n_used = sum(use.used for drift in page.drifts for use in drift.uses)
+    (_, _), (used, words), (_, ours), *_ = view(page)["tiles"]
+    assert used == f"{n_used} of 10"
+    assert words == "past segments used; over all models"
     assert ours == "mean accuracy of Quilt over models, from when each model took over"
 
 

@@ -151,8 +151,8 @@ def test_numbers_on_the_page_are_those_of_the_service(browser: Browser, fed: Fed
     patches = rows.last.locator(".patch")
     expect(patches).to_have_count(len(chosen[-1]["patches"]))
     for patch, drawn in zip(chosen[-1]["patches"], patches.all(), strict=True):
-        cover = float(drawn.locator(".by-share.cover").get_attribute("fill-opacity") or "nan")
-        wanted = 0.15 + 0.85 * patch["share"] if patch["kept"] else 0.0
+        cover = float(drawn.locator(".by-weight.cover").get_attribute("fill-opacity") or "nan")
+        wanted = 0.15 + 0.85 * patch["weight"] if patch["used"] else 0.0
         assert cover == pytest.approx(wanted, abs=0.006)
     seen.close()
 

@@ -24,12 +24,12 @@ _N_SEGMENTS, _N_SELECTIONS = 30, 12
 
 def selection(k: int, n_patches: int) -> dict[str, Any]:
     patches = [
-        {"segment": n, "share": n % 3 / 2, "kept": n % 3 > 0, "disparity": n / 10, "gain": 0.1}
+        {"segment": n, "weight": n % 3 / 2, "used": n % 3 > 0, "disparity": n / 10, "gain": 0.1}
         for n in range(1, n_patches + 1)
     ]
     return {
         "number": k, "row": 100_000 * k, "n_current": 300, "model": k, "validation_loss": 0.1,
-        "seconds": 2.5, "patches": patches,
+        "seconds": 2.5, "blend": {}, "patches": patches,
     }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def crowd(fake: FakeService, n_selections: int = _N_SELECTIONS) -> None:
     fake.damaged = ["w" * 63]
     fake.events = [event(k, "ColumnAppeared", f"column {HOSTILE!r}") for k in range(1, 201)]
     chosen = [selection(k, _N_SEGMENTS) for k in range(1, n_selections + 1)]
-    reasons = "\n".join(f"segment {n} was kept: {HOSTILE}" for n in range(_N_SEGMENTS))
+    reasons = "\n".join(f"segment {n} was used: {HOSTILE}" for n in range(_N_SEGMENTS))
     fake.answers |= {
         f"{_STREAM}/selections": {"selections": chosen},
         f"{_STREAM}/models": models(*range(1, 20), in_use=9),

@@ -100,7 +100,7 @@ def test_the_least_used_go_until_the_rest_is_within_bounds(
     assert all(used[g.number] <= used[k.number] for g in gone for k in others)
 
 
-def test_use_fades_towards_the_latest_share() -> None:
+def test_use_fades_towards_the_latest_weight() -> None:
     history = History(MemoryStore(), StreamSettings())
     history.restore({"1": 1.0})
     for _ in range(10):
@@ -113,6 +113,7 @@ EXAMPLES: list[Event] = [
     events.SegmentSealed(2, 3, 0, 50, full=True),
     events.SegmentDropped(3, 1, 50, 0.25),
     ModelTrained(4, 30, {1: 0.5, 12: 0.0}, 0.1 + 0.2, 1.5, "because"),
+    ModelTrained(4, 30, {}, 0.1, 1.5, "", blend={"all": 0.1, "selected": 0.6, "current": 0.3}),
     events.TrainingFailed(5, "no rows"),
     events.ModelPromoted(6, 2, 0.3, None),
     events.ModelKept(7, 0.4, 0.3),
@@ -136,6 +137,22 @@ def test_an_event_goes_through_json_and_says_what_it_is(event: Event) -> None:
     assert str(event).startswith(f"row {event.row}: ")
     assert len(str(event)) > 12
     assert hash(event) == hash(again)
+
+
+def test_a_training_uses_segments_from_half_of_the_mean_weight_on() -> None:
+    trained = ModelTrained(9, 30, {1: 0.2, 4: 1.0, 7: 0.6}, 0.3, 1.0, "because")
+    assert trained.used == [4, 7]
+    assert "trained on 2 of 3 past segments and 30 current rows" in str(trained)
+
+
+def test_a_training_of_an_earlier_version_has_shares_for_weights() -> None:
+    now = ModelTrained(9, 30, {1: 0.2, 4: 1.0}, 0.3, 1.0, "because", number=3)
+    record = json.loads(json.dumps(now.to_json()))
+    record["shares"] = record.pop("weights")
+    del record["blend"]
+    again = read_event(record)
+    assert again == now
+    assert again.number == 3
 
 
 def test_a_thousand_events_and_twenty_explanations_are_kept() -> None:

@@ -190,7 +190,7 @@ def test_what_is_dropped_is_what_trainings_used_least() -> None:
     for x, y in ROWS:
         for event in stream.learn_one(x, y):
             if isinstance(event, ModelTrained):
-                used |= {n: (used[n] + share) / 2 for n, share in event.shares.items()}
+                used |= {n: (used[n] + weight) / 2 for n, weight in event.weights.items()}
             if isinstance(event, SegmentSealed):
                 used[event.segment] = 1.0
             if isinstance(event, SegmentDropped):

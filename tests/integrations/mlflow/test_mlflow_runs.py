@@ -70,7 +70,10 @@ def test_each_model_that_took_over_is_a_run_with_its_figures(
     for run, event in zip(found, promoted, strict=True):
         expected = by_row[event.row]
         assert run.data.metrics["validation_loss"] == pytest.approx(expected.validation_loss)
-        assert run.data.metrics["n_segments"] == len(expected.shares)
+        assert run.data.metrics["n_segments"] == len(expected.weights)
+        assert run.data.metrics["n_segments_used"] == len(expected.used)
+        parts = {part: run.data.metrics[f"weight_{part}"] for part in expected.blend}
+        assert parts == pytest.approx(expected.blend)
         assert run.data.metrics["n_current"] == expected.n_current
         assert run.data.metrics["seconds"] == pytest.approx(expected.seconds)
         assert run.data.params["hidden_units"] == "8"
@@ -88,7 +91,7 @@ def test_a_run_has_the_reasons_and_a_model_that_loads(
     clf = stream.classifier(version)
     folder = files_of(run, tmp_path / "found")
     assert {path.name for path in folder.iterdir()} == {
-        "model", "selection.json", "shares.json", "explanation.txt", "quilt.svg",
+        "model", "selection.json", "weights.json", "explanation.txt", "quilt.svg",
     }  # fmt: skip
     assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle")]
     assert (folder / "explanation.txt").read_text() == clf.selection_.explain() + "\n"
@@ -120,12 +123,12 @@ def test_a_model_that_the_guard_refused_is_a_run_with_its_reasons(
     assert refused[0].data.params["hidden_units"] == "8"
     assert "random_state" not in refused[0].data.params
     folder = files_of(refused[0], tmp_path / "found")
-    assert {path.name for path in folder.iterdir()} == {"explanation.txt", "shares.json"}
+    assert {path.name for path in folder.iterdir()} == {"explanation.txt", "weights.json"}
     trained = next(e for e in stream.events if isinstance(e, ModelTrained) and e.row == kept[0].row)
     said = (folder / "explanation.txt").read_text()
     assert said == f"{trained.explanation}\n{kept[0]}\n"
-    shares = json.loads((folder / "shares.json").read_text())
-    assert shares == {str(number): share for number, share in trained.shares.items()}
+    weights = json.loads((folder / "weights.json").read_text())
+    assert weights == {str(number): weight for number, weight in trained.weights.items()}
 
 
 def test_a_training_that_failed_is_a_run_that_says_why(
@@ -209,7 +212,7 @@ def test_a_model_that_the_stream_dropped_has_a_run_with_what_was_told_of_it(
     assert "validation_loss" in first.data.metrics
     client = mlflow.MlflowClient(tracking_uri)
     assert [file.path for file in client.list_artifacts(first.info.run_id)] == [
-        "explanation.txt", "shares.json",
+        "explanation.txt", "weights.json",
     ]  # fmt: skip
     assert "model" in [file.path for file in client.list_artifacts(last.info.run_id)]
 
