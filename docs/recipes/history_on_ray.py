@@ -36,9 +36,9 @@ def main() -> None:
     paths = [write_month(number, 60_000) for number in range(5)] + [write_month(5, 500)]
     clf = QuiltClassifier(engine="ray", score_rows=None, n_folds=1, random_state=0)
     fit_files(clf, paths, label="buys")
-    kept = [use.name for use in clf.selection_ if use.used]
-    assert "march" not in kept  # noqa: S101
-    assert "april" not in kept  # noqa: S101
+    used = [use.name for use in clf.selection_ if use.used]
+    assert "march" not in used  # noqa: S101
+    assert "april" not in used  # noqa: S101
     clf.save("june.safetensors")
 
 
