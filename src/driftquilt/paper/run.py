@@ -61,7 +61,8 @@ class Result:
 
     Seconds count from the drift to the new model; `training_` seconds are those of the training
     that made it, as the paper reports them, and what remains is the search. `data` begins the
-    stream's checksum. `selected` and `usage` are None for methods that do not choose segments.
+    stream's checksum. `selected` and `usage` are None for methods that do not choose segments;
+    `equals` are all sets of segments that did as well, where every one was tried.
     """
 
     dataset: str
@@ -79,6 +80,7 @@ class Result:
     epochs: int | None
     usage: float | None
     selected: list[int] | None
+    equals: list[list[int]] | None = None
     version: str = __version__
 
     @property
@@ -219,6 +221,7 @@ def run_cell(
         epochs=sum(map(len, trainings)) if trainings else None,
         usage=_usage(model, evaluation),
         selected=_selected(model),
+        equals=_equals(model),
     )
     return result, model
 
@@ -249,6 +252,12 @@ def _usage(model: Fitted, evaluation: Evaluation) -> float | None:
     epochs = [epoch for training in model.trainings for epoch in training]
     shares = [e.n_rows / (e.n_rows + sizes[~e.selected].sum()) for e in epochs]
     return float(np.mean(shares))
+
+
+def _equals(model: Fitted) -> list[list[int]] | None:
+    if not isinstance(model, BestSegmentsModel):
+        return None
+    return [[int(str(name)) for name in subset] for subset in model.equals]
 
 
 def _selected(model: Fitted) -> list[int] | None:

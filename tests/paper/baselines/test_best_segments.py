@@ -57,6 +57,8 @@ def test_the_gold_set_has_the_best_accuracy_then_loss_then_size() -> None:
     model = BestSegments(MLP(hidden_units=4), max_epochs=3).adapt(HISTORY, CURRENT)
     best = max(model.tried_subsets, key=lambda t: (t.validation_accuracy, -t.validation_loss))
     assert model.gold == best.names
+    as_good = {t.names for t in model.tried_subsets if t.validation_accuracy == best[1]}
+    assert set(model.equals) == as_good
 
 
 @pytest.mark.parametrize(

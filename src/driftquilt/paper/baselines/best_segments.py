@@ -63,6 +63,12 @@ class BestSegmentsModel(Average):
     gold: tuple[Hashable, ...]
     tried_subsets: tuple[TriedSubset, ...] = field(repr=False)
 
+    @property
+    def equals(self) -> list[tuple[Hashable, ...]]:
+        """All subsets with the gold set's validation accuracy, the gold set among them."""
+        accuracy = {tried.names: tried.validation_accuracy for tried in self.tried_subsets}
+        return [names for names, value in accuracy.items() if value == accuracy[self.gold]]
+
 
 @dataclass(frozen=True)
 class BestSegments(Training):
