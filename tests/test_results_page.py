@@ -38,7 +38,7 @@ def test_every_accuracy_on_the_page_is_that_of_the_rows(accuracy: Table) -> None
         assert shown == [f"{mean:.3f}".lstrip("0") for mean in means]
 
 
-def test_the_default_is_the_best_on_all_nine_and_two_points_above_the_paper(
+def test_the_default_is_the_best_on_all_nine_and_nearly_two_points_above_the_paper(
     accuracy: Table,
 ) -> None:
     above = []
@@ -50,7 +50,7 @@ def test_the_default_is_the_best_on_all_nine_and_two_points_above_the_paper(
         above.append(means["quilt_default"] - paper)
     assert len(above) == 9
     assert min(above) > 0
-    assert np.mean(above) == pytest.approx(0.020, abs=0.0005)
+    assert np.mean(above) == pytest.approx(0.019, abs=0.0005)
 
 
 def test_the_selection_on_the_page_is_that_of_the_rows(results: list[Result]) -> None:
