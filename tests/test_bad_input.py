@@ -222,6 +222,7 @@ BAD_SETTINGS: dict[str, list[Any]] = {
     "search": ["grid", None, 3, Bayes, Shared, NoTrials()],
     "disparity_max": [-0.1, "1", True, float("nan")],
     "n_folds": [0, -1, 1.5, True, "2", None],
+    "blend": [1, None, "yes"],
     "use_disparity": [1, None, "yes"],
     "use_gain": [0, None, "no"],
     "init": ["warm", None, np.array(["random", "previous"])],

@@ -6,8 +6,8 @@ segments, lets Quilt select and train, and keeps the outcome with its explanatio
 >>> import numpy as np
 >>> from driftquilt import QuiltClassifier
 >>> rng = np.random.default_rng(0)
->>> X = rng.normal(size=(900, 2))
->>> month = np.repeat(["April", "May", "June"], 300)
+>>> X = rng.normal(size=(660, 2))
+>>> month = np.repeat(["April", "May", "June"], [300, 300, 60])
 >>> y = np.where((X[:, 0] > 0) ^ (month == "April"), "buys", "leaves")  # April: another world
 >>> clf = QuiltClassifier(hidden_units=32, random_state=0).fit(X, y, segments=month)
 >>> clf.predict([[2.0, 0.0], [-2.0, 0.0]])
