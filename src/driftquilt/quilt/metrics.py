@@ -1,0 +1,180 @@
+"""What "better" means: one metric, for any scikit-learn scorer and for any model's answers.
+
+A `Metric` scores class probabilities that were computed before, so models of every kind, blends
+and held-out predictions are judged in the same way. Higher is always better: losses are negated,
+as in scikit-learn.
+
+    scoring                   what is scored
+    "log_loss"                the probability of the true class (the default)
+    "accuracy", "roc_auc", "average_precision", "f1", "balanced_accuracy", ...
+                              any name that scikit-learn's `get_scorer` knows
+    "precision_at_100"        precision among the 100 rows most likely to be positive
+    "precision_at_5%"         the same for a share of the rows
+    {("yes", "no"): 5, ...}   the cost of answering "no" where "yes" is true; others cost nothing
+    a callable                a scikit-learn scorer, called as scorer(estimator, X, y)
+
+Of two classes, the second in sorted order is the positive one, as in scikit-learn.
+
+>>> y, chances = np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+>>> round(find_metric("accuracy").score(y, chances, np.array(["no", "yes"])), 3)
+0.667
+>>> costs = {("yes", "no"): 5.0, ("no", "yes"): 1.0}      # so a chance of 30 % is a "yes"
+>>> find_metric(costs).decide(chances, np.array(["no", "yes"])).tolist()
+[0, 1, 1]
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer, get_scorer_names
+
+from driftquilt.errors import InputError
+from driftquilt.text import suggest
+
+__all__ = ["Metric", "Scoring", "find_metric"]
+
+Scoring: TypeAlias = "str | Mapping[tuple[Any, Any], float] | Callable[..., float] | Metric"
+
+_TWO = 2
+_LOWEST = 1e-7  # probability; a model that was sure and wrong once does not lose everything
+_ALIASES = {"log_loss": "neg_log_loss"}
+_OF_MANY = {
+    "f1": "f1_macro",
+    "roc_auc": "roc_auc_ovr",
+    "precision": "precision_macro",
+    "recall": "recall_macro",
+}
+_TOP = re.compile(r"precision_at_(\d+(?:\.\d+)?)(%?)")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named score of class probabilities; higher is better.
+
+    `scorer` is called with a classifier, the rows and their labels, as those of scikit-learn.
+    With `costs`, answers are the cheapest ones and not the most probable.
+    """
+
+    name: str
+    scorer: Callable[[Any, NDArray[Any], NDArray[Any]], float]
+    costs: Mapping[tuple[Any, Any], float] | None = None
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the score is a negated loss or cost, to be shown without its sign."""
+        return self.costs is not None or self.name in _ALIASES or self.name.startswith("neg_")
+
+    def score(self, y: NDArray[Any], chances: NDArray[Any], classes: NDArray[Any]) -> float:
+        """Return the score of the labels `classes[y]` under probabilities of shape (n, C).
+
+        It is NaN where the metric is not defined, such as AUC of rows of one class.
+        """
+        p = np.clip(np.asarray(chances, dtype=np.float64), _LOWEST, None)
+        p /= p.sum(axis=1, keepdims=True)
+        ranks = self.name.startswith(("roc_auc", "average_precision"))
+        if len(y) == 0 or (ranks and len(np.unique(y)) < _TWO):
+            return math.nan
+        labels = np.asarray(classes)
+        return float(self.scorer(_Answers(labels, self.decide(p, labels)), p, labels[y]))
+
+    def decide(self, chances: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the code of each row's answer: the most probable class, or the cheapest one."""
+        if self.costs is not None:
+            chances = -chances @ _cost_matrix(self.costs, classes)
+        codes: NDArray[np.intp] = chances.argmax(axis=1)
+        return codes
+
+
+def find_metric(scoring: Scoring | None) -> Metric:
+    """Return the metric that a name, a cost matrix or a callable stands for."""
+    if scoring is None:
+        scoring = "log_loss"
+    if isinstance(scoring, Metric):
+        return scoring
+    if isinstance(scoring, Mapping):
+        return _cost_metric(dict(scoring))
+    if callable(scoring):
+        return Metric(getattr(scoring, "__name__", "score"), scoring)
+    if top := _TOP.fullmatch(scoring):
+        return Metric(scoring, partial(_precision_at, float(top[1]), is_share=bool(top[2])))
+    names = [*_ALIASES, *get_scorer_names()]
+    if scoring not in names:
+        raise InputError(f"unknown metric {scoring!r}; {suggest(scoring, names)}")
+    return Metric(scoring, partial(_by_name, scoring))
+
+
+class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that has answered already; the rows it is given are its probabilities."""
+
+    def __init__(self, classes: NDArray[Any], codes: NDArray[np.intp]) -> None:
+        self.classes_ = classes
+        self.codes = codes
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:
+        labels: NDArray[Any] = self.classes_[self.codes[: len(X)]]
+        return labels
+
+    def predict_proba(self, X: NDArray[Any]) -> NDArray[Any]:
+        return X
+
+
+def _by_name(name: str, answers: _Answers, chances: NDArray[Any], y: NDArray[Any]) -> float:
+    """Score by a scorer of scikit-learn; codes stand for labels, so that 1 is the positive one."""
+    known = name if len(answers.classes_) == _TWO else _OF_MANY.get(name, name)
+    coded = _Answers(np.arange(len(answers.classes_)), answers.codes)
+    score: float = get_scorer(_ALIASES.get(known, known))(
+        coded, chances, np.searchsorted(answers.classes_, y)
+    )
+    return score
+
+
+def _precision_at(
+    number: float, answers: _Answers, chances: NDArray[Any], y: NDArray[Any], *, is_share: bool
+) -> float:
+    """Return the share of positives among the rows with the highest probability of it."""
+    if len(answers.classes_) != _TWO:
+        raise InputError(f"precision_at_{number:g} takes two classes, not {len(answers.classes_)}")
+    n_top = math.ceil(len(y) * number / 100) if is_share else int(number)
+    top = np.argsort(-chances[:, 1], kind="stable")[: max(n_top, 1)]
+    return float((y[top] == answers.classes_[1]).mean())
+
+
+def _cost_metric(costs: Mapping[tuple[Any, Any], float]) -> Metric:
+    """Return the metric of the mean cost of an answer, negated."""
+    pairs = all(isinstance(pair, tuple) and len(pair) == _TWO for pair in costs)
+    if not costs or not pairs or not all(math.isfinite(cost) for cost in costs.values()):
+        raise InputError(
+            f"a cost matrix is {{(true label, answer): cost, ...}} with finite costs; got {costs!r}"
+        )
+
+    def mean_cost(answers: _Answers, _: NDArray[Any], y: NDArray[Any]) -> float:
+        matrix = _cost_matrix(costs, answers.classes_)
+        return -float(matrix[np.searchsorted(answers.classes_, y), answers.codes].mean())
+
+    return Metric("cost", mean_cost, costs)
+
+
+def _cost_matrix(
+    costs: Mapping[tuple[Any, Any], float], classes: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return what each answer (column) costs for each true class (row)."""
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    unknown = [label for pair in costs for label in pair if label not in place]
+    if unknown:
+        names = [*map(str, place)]
+        raise InputError(
+            f"the cost matrix has the label {unknown[0]!r}; {suggest(unknown[0], names)}"
+        )
+    matrix = np.zeros((len(place), len(place)))
+    for (truth, answer), cost in costs.items():
+        matrix[place[truth], place[answer]] = cost
+    return matrix
