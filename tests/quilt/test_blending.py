@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from driftquilt import QuiltClassifier
 from driftquilt.core.segment import Segment, cut, folds
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt.blending import blend_weights, choose_candidate
+from driftquilt.quilt.blending import blend_weights, borrow_rows, choose_candidate
 from driftquilt.quilt.executor import Threads
 from driftquilt.quilt.method import DEFAULT, PAPER, Quilt, QuiltModel
 from driftquilt.search.shared import Shared
@@ -86,9 +86,35 @@ def test_rows_count_by_their_weight() -> None:
     assert blend_weights(mixed, first[::-1]).argmax() == 0
 
 
-def test_of_candidates_that_are_as_good_the_one_with_most_of_the_past_is_chosen() -> None:
-    assert choose_candidate(likelihood(0.3, 0.7, 0.7), ONES) == 2
+def test_the_candidate_under_which_the_labels_are_most_likely_is_chosen() -> None:
+    assert choose_candidate(likelihood(0.3, 0.7, 0.8), ONES) == 2
     assert choose_candidate(likelihood(0.3, 0.9, 0.5), ONES) == 1
+
+
+def test_a_class_borrows_past_rows_the_more_the_fewer_it_has() -> None:
+    history, current, _ = segments(turned=())
+    assert np.bincount(current.y).min() < 20
+    lacking = current.take(current.y == 1)
+    borrowed = borrow_rows(history, lacking)
+    together = np.bincount(borrowed.y, borrowed.weight, minlength=2)
+    assert together[0] == pytest.approx(1.0)
+    assert together[1] == pytest.approx(1 / (1 + len(lacking)) if len(lacking) < 20 else 0)
+    plenty = Segment("now", np.zeros((60, 3)), np.repeat([0, 1], 30), np.ones(60, np.float32))
+    assert len(borrow_rows(history, plenty)) == 0
+
+
+def test_a_rare_class_that_no_labelled_row_has_is_not_forgotten() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2400, 3)).astype(np.float32)
+    y = (X[:, 0] + 0.3 * rng.normal(size=2400) > 2.2).astype(np.int64)  # 1 to 2 % of the rows
+    history, last = cut(X, y, np.repeat(np.arange(6), 400), list("abcdef"))
+    common, rest = np.flatnonzero(last.y == 0)[:60], np.arange(60, 400)
+    model = QUILT.adapt(history, last.take(common))
+    everything = replace(QUILT, blend=False, search=Shared((np.inf,)))
+    plain = replace(everything, rule=replace(QUILT.rule, use_disparity=False, use_gain=False))
+    assert loss(model, last.take(rest)) < 1.1 * loss(
+        plain.adapt(history, last.take(common)), last.take(rest)
+    )
 
 
 def test_where_concepts_return_the_selection_makes_the_model_and_beats_both() -> None:

@@ -19,12 +19,16 @@ and the error counts whole blocks of rows, not single ones. Few labelled rows, o
 contradict each other, thus move the model little. Nor do rows that lack classes: what they say
 counts by the share of past rows whose class they have.
 
-`choose_candidate` leans the same way: of the candidates whose loss cannot be told from the lowest,
-it takes the one that uses most of the past.
-A fold has few rows to choose by, so it listens to those of the others too, by `OTHER_FOLDS`.
+A class with few labelled rows, or none, is easily forgotten by a model that hardly looks at the
+past, and few rows speak for it. So it borrows past rows (`borrow_rows`), which count as one row
+together where it has none, and less the more it has. Both choices, of a candidate and of the
+weights, listen to them.
 
-    likelihood  (K, n)  what each of K models gives to the true class of each labelled row,
-                        rows in order of time
+A fold has few rows to choose its candidate by, so it listens to those of the others too, by
+`OTHER_FOLDS`.
+
+    likelihood  (K, n)  what each of K models gives to the true class of each labelled row, in
+                        order of time, and of each borrowed row after them
 
 >>> L = np.array([[0.5] * 40, [0.9] * 40, [0.1] * 40])
 >>> blend_weights(L, np.ones(40)).round(2).tolist()
@@ -35,10 +39,14 @@ np.int64(1)
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OTHER_FOLDS", "PARTS", "blend_weights", "choose_candidate"]
+from driftquilt.core.segment import History, Pick, Segment, gather
+
+__all__ = ["OTHER_FOLDS", "PARTS", "blend_weights", "borrow_rows", "choose_candidate"]
 
 #: What a blended model is made of, in the order of its weights.
 PARTS = ("all", "selected", "current")
@@ -50,23 +58,51 @@ _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out fo
 _EM_STEPS = 200
 _BELIEF = np.array([0.2, 5.0, 0.2])  # rows that speak for each model before any is seen
 _SHARES = np.linspace(0, 1, 41)
-_ERRORS = 0.5  # standard errors within which a candidate is as good as the best
 _NEGLIGIBLE = 0.01  # weight below which a model is left out
+_ENOUGH = 20  # labelled rows of a class that borrows none
+_BORROWED = 32  # past rows of a class at most
+
+
+def borrow_rows(history: History, current: Segment) -> Segment:
+    """Past rows of the classes that the current segment has few of, evenly over time.
+
+    Those of a class have a weight of 1 / (1 + its current rows) together.
+    """
+    y = np.concatenate([segment.y for segment in history])
+    n_current = np.bincount(current.y, minlength=int(y.max()) + 1)
+    rows = np.zeros(0, dtype=np.intp)
+    for code in np.unique(y):
+        if n_current[code] < _ENOUGH:
+            known = np.flatnonzero(y == code)
+            places = np.linspace(0, len(known) - 1, min(len(known), _BORROWED))
+            rows = np.union1d(rows, known[places.astype(np.intp)])
+    first = np.cumsum([0, *map(len, history)])
+    parts = np.split(rows, np.searchsorted(rows, first[1:-1]))
+    borrowed = gather(
+        [Pick(s, part - a) for s, part, a in zip(history, parts, first, strict=False)]
+    )
+    share = 1 / (1 + n_current[borrowed.y]) / np.bincount(borrowed.y)[borrowed.y]
+    return replace(borrowed, weight=share)
 
 
 def blend_weights(
-    likelihood: NDArray[np.float64], weight: NDArray[np.floating], coverage: float = 1.0
+    likelihood: NDArray[np.float64],
+    weight: NDArray[np.floating],
+    coverage: float = 1.0,
+    n_borrowed: int = 0,
 ) -> NDArray[np.float64]:
     """The weight of each of `PARTS`, which add up to 1.
 
-    `coverage` is the share of past rows whose class the labelled rows have.
+    `coverage` is the share of past rows whose class the labelled rows have. The last `n_borrowed`
+    rows are not labelled rows of the present, so the standard error leaves them out.
     """
     L = np.maximum(likelihood, _LOWEST)
     best = _most_likely(L, weight)
     rest = np.eye(len(L))[0]
     mixtures = [(1 - share) * rest + share * best for share in _SHARES]
     gains = [np.log(mixture @ L) - np.log(L[0]) for mixture in mixtures]
-    chosen = mixtures[int(np.argmax([_mean(d, weight) - _error(d, weight) for d in gains]))]
+    safe = [_mean(d, weight) - _error(d, weight, n_borrowed) for d in gains]
+    chosen = mixtures[int(np.argmax(safe))]
     chosen = (1 - coverage) * rest + coverage * chosen
     chosen = np.where(chosen < _NEGLIGIBLE, 0.0, chosen)
     weights: NDArray[np.float64] = chosen / chosen.sum()
@@ -74,14 +110,8 @@ def blend_weights(
 
 
 def choose_candidate(likelihood: NDArray[np.float64], weight: NDArray[np.floating]) -> int:
-    """The candidate to use; they are ordered from those that use least of the past to most."""
-    log_likelihood = np.log(np.maximum(likelihood, _LOWEST))
-    best = int(np.argmax([_mean(row, weight) for row in log_likelihood]))
-    for number in range(len(likelihood) - 1, best, -1):
-        loss = log_likelihood[best] - log_likelihood[number]
-        if _mean(loss, weight) <= _ERRORS * _error(loss, weight):
-            return number
-    return best
+    """The candidate under which the labels are most likely; of equal ones, the first."""
+    return int(np.argmax(np.log(np.maximum(likelihood, _LOWEST)) @ weight))
 
 
 def _most_likely(L: NDArray[np.float64], weight: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -98,8 +128,8 @@ def _mean(values: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
     return float(np.average(values, weights=weight))
 
 
-def _error(values: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
+def _error(values: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int) -> float:
     """The standard error of the mean, each block of neighbours being one observation."""
-    off = (values - _mean(values, weight)) * weight
+    off = ((values - _mean(values, weight)) * weight)[: len(values) - n_borrowed]
     blocks = np.array_split(off, min(_BLOCKS, len(off)))
     return float(np.sqrt(sum(block.sum() ** 2 for block in blocks)) / weight.sum())

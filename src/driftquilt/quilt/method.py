@@ -48,7 +48,13 @@ from driftquilt.core.training import Epoch, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt.blending import OTHER_FOLDS, PARTS, blend_weights, choose_candidate
+from driftquilt.quilt.blending import (
+    OTHER_FOLDS,
+    PARTS,
+    blend_weights,
+    borrow_rows,
+    choose_candidate,
+)
 from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
 from driftquilt.quilt.explanation import Selection, explain_folds
 from driftquilt.search.base import DISPARITY_RANGE, Search, Trial, best
@@ -72,7 +78,7 @@ __all__ = [
 ]
 
 #: The bounds tried by default, as shares of the largest disparity before training.
-CANDIDATES = (0.0, *(round(2 ** (-k / 2), 3) for k in range(6, -1, -1)), 2.0)
+CANDIDATES = (0.0, 0.177, 0.354, 0.5, 0.707, 1.0, 2.0)
 
 _PAPER_RULE = Rule()
 
@@ -270,11 +276,13 @@ class Quilt(Training):
             weights, chosen = np.ones(1), [winners]
         else:
             validations = [task.validation for task in self.tasks(history, current)]
-            weight = self._row_weights(validations)
+            borrowed = borrow_rows(history, current)
+            weight = np.concatenate([self._row_weights(validations), borrowed.weight])
             with one_blas_thread():
-                chosen = _choose(of_folds, validations, weight)
-                likelihood = np.stack([_likelihood(trials, validations) for trials in chosen])
-            weights = blend_weights(likelihood, weight, _coverage(history, current))
+                chosen = _choose(of_folds, validations, borrowed, weight)
+                answers = [_likelihood(trials, validations, borrowed) for trials in chosen]
+            coverage = _coverage(history, current)
+            weights = blend_weights(np.stack(answers), weight, coverage, len(borrowed))
             selection = explain_folds(history, current, chosen[1], self.rule, weights)
         used = [trials for trials, share in zip(chosen, weights, strict=True) if share > 0]
         return QuiltModel(
@@ -340,6 +348,7 @@ def _coverage(history: History, current: Segment) -> float:
 def _choose(
     of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]],
     validations: Sequence[Segment],
+    borrowed: Segment,
     weight: NDArray[np.float64],
 ) -> list[list[Trial[Model]]]:
     """The trials of all folds that make each part of a blended model, in the order of `PARTS`.
@@ -350,10 +359,12 @@ def _choose(
     by_candidate = [{t.candidate: t for t in parts["selected"]} for parts in of_folds]
     if len({tuple(trials) for trials in by_candidate}) == 1:
         options = [list(trials) for trials in zip(*map(dict.values, by_candidate), strict=True)]
-        likelihood = np.stack([_likelihood(trials, validations) for trials in options])
+        answers = [_likelihood(trials, validations, borrowed) for trials in options]
+        likelihood = np.stack(answers)
         fold_of = np.repeat(np.arange(len(validations)), [len(rows) for rows in validations])
         for fold in range(len(validations)):
-            heard = weight * np.where(fold_of == fold, 1.0, OTHER_FOLDS)
+            heard = weight.copy()
+            heard[: len(fold_of)][fold_of != fold] *= OTHER_FOLDS
             selected[fold] = options[choose_candidate(likelihood, heard)][fold]
     everything = [best(parts["all"]) for parts in of_folds]
     current = [
@@ -364,15 +375,21 @@ def _choose(
 
 
 def _likelihood(
-    trials: Sequence[Trial[Model]], validations: Sequence[Segment]
+    trials: Sequence[Trial[Model]], validations: Sequence[Segment], borrowed: Segment
 ) -> NDArray[np.float64]:
-    """What each fold's model gives to the true class of the rows that it was not trained on."""
-    return np.concatenate(
-        [
-            trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y].astype(np.float64)
-            for trial, rows in zip(trials, validations, strict=True)
-        ]
-    )
+    """What each fold's model gives to the true class of the rows that it was not trained on.
+
+    Borrowed rows come last; theirs is the mean over folds.
+    """
+
+    def answer(trial: Trial[Model], rows: Segment) -> NDArray[np.float64]:
+        chances = trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
+        return chances.astype(np.float64)
+
+    own = [answer(trial, rows) for trial, rows in zip(trials, validations, strict=True)]
+    if not len(borrowed):
+        return np.concatenate(own)
+    return np.concatenate([*own, np.mean([answer(t, borrowed) for t in trials], axis=0)])
 
 
 def _try_bounds(
