@@ -76,13 +76,12 @@ def borrow_rows(history: History, current: Segment) -> Segment:
             known = np.flatnonzero(y == code)
             places = np.linspace(0, len(known) - 1, min(len(known), _BORROWED))
             rows = np.union1d(rows, known[places.astype(np.intp)])
-    first = np.cumsum([0, *map(len, history)])
-    parts = np.split(rows, np.searchsorted(rows, first[1:-1]))
-    borrowed = gather(
-        [Pick(s, part - a) for s, part, a in zip(history, parts, first, strict=False)]
-    )
+    first = np.cumsum([0, *map(len, history)])[:-1]
+    parts = np.split(rows, np.searchsorted(rows, first[1:]))
+    picks = [Pick(s, part - a) for s, part, a in zip(history, parts, first, strict=True)]
+    borrowed = gather(picks)
     share = 1 / (1 + n_current[borrowed.y]) / np.bincount(borrowed.y)[borrowed.y]
-    return replace(borrowed, weight=share)
+    return replace(borrowed, weight=share.astype(np.float32))
 
 
 def blend_weights(
