@@ -86,8 +86,8 @@ def test_rows_count_by_their_weight() -> None:
     assert blend_weights(mixed, first[::-1]).argmax() == 0
 
 
-def test_the_candidate_under_which_the_labels_are_most_likely_is_chosen() -> None:
-    assert choose_candidate(likelihood(0.3, 0.7, 0.8), ONES) == 2
+def test_of_candidates_that_are_as_good_the_one_with_most_of_the_past_is_chosen() -> None:
+    assert choose_candidate(likelihood(0.3, 0.7, 0.7), ONES) == 2
     assert choose_candidate(likelihood(0.3, 0.9, 0.5), ONES) == 1
 
 

@@ -24,8 +24,9 @@ past, and few rows speak for it. So it borrows past rows (`borrow_rows`), which 
 together where it has none, and less the more it has. Both choices, of a candidate and of the
 weights, listen to them.
 
-A fold has few rows to choose its candidate by, so it listens to those of the others too, by
-`OTHER_FOLDS`.
+`choose_candidate` leans the same way: of the candidates whose loss cannot be told from the lowest,
+it takes the one that uses most of the past.
+A fold has few rows to choose by, so it listens to those of the others too, by `OTHER_FOLDS`.
 
     likelihood  (K, n)  what each of K models gives to the true class of each labelled row, in
                         order of time, and of each borrowed row after them
@@ -58,6 +59,7 @@ _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out fo
 _EM_STEPS = 200
 _BELIEF = np.array([0.2, 5.0, 0.2])  # rows that speak for each model before any is seen
 _SHARES = np.linspace(0, 1, 41)
+_ERRORS = 0.5  # standard errors within which a candidate is as good as the best
 _NEGLIGIBLE = 0.01  # weight below which a model is left out
 _ENOUGH = 20  # labelled rows of a class that borrows none
 _BORROWED = 32  # past rows of a class at most
@@ -108,9 +110,17 @@ def blend_weights(
     return weights
 
 
-def choose_candidate(likelihood: NDArray[np.float64], weight: NDArray[np.floating]) -> int:
-    """The candidate under which the labels are most likely; of equal ones, the first."""
-    return int(np.argmax(np.log(np.maximum(likelihood, _LOWEST)) @ weight))
+def choose_candidate(
+    likelihood: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int = 0
+) -> int:
+    """The candidate to use; they are ordered from those that use least of the past to most."""
+    log_likelihood = np.log(np.maximum(likelihood, _LOWEST))
+    best = int(np.argmax([_mean(row, weight) for row in log_likelihood]))
+    for number in range(len(likelihood) - 1, best, -1):
+        loss = log_likelihood[best] - log_likelihood[number]
+        if _mean(loss, weight) <= _ERRORS * _error(loss, weight, n_borrowed):
+            return number
+    return best
 
 
 def _most_likely(L: NDArray[np.float64], weight: NDArray[np.floating]) -> NDArray[np.float64]:

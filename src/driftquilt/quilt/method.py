@@ -365,7 +365,7 @@ def _choose(
         for fold in range(len(validations)):
             heard = weight.copy()
             heard[: len(fold_of)][fold_of != fold] *= OTHER_FOLDS
-            selected[fold] = options[choose_candidate(likelihood, heard)][fold]
+            selected[fold] = options[choose_candidate(likelihood, heard, len(borrowed))][fold]
     everything = [best(parts["all"]) for parts in of_folds]
     current = [
         next(t for t in (*parts["current"], *parts["selected"]) if t.disparity_max == 0)
