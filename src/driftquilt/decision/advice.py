@@ -276,13 +276,12 @@ def _compare(other: MethodScore) -> str:
             f"{other.losses:,} only {name})"
         )
     low, high = compared.interval
-    words = metric_words(compared.metric)
-    has = f"{name} has {_figure(value)}" if compared.metric == other.shown_score.metric else name
-    by = "" if compared.metric == other.shown_score.metric else f" by {words}"
-    return (
-        f"{has}, and Quilt is {_VERDICTS[other.verdict]}{by} (by {_figure(compared.difference)}, "
-        f"95 % interval {_figure(low)} to {_figure(high)})"
-    )
+    difference, ends = _figure(compared.difference), f"{_figure(low)} to {_figure(high)}"
+    by = f"difference {difference}, 95 % interval {ends}"
+    if compared.metric != other.shown_score.metric:
+        words = metric_words(compared.metric)
+        return f"by {words} Quilt is {_VERDICTS[other.verdict]} than {name} ({by})"
+    return f"{name} has {_figure(value)}, and Quilt is {_VERDICTS[other.verdict]} ({by})"
 
 
 def _figure(value: float | None) -> str:

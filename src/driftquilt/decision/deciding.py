@@ -204,9 +204,7 @@ def _ask(
         question = replace(question, incumbent=found)
     if question.metric.name == "accuracy" and question.is_one_sided:
         question = replace(question, metric=find_metric("log_loss"))
-        notes.append(
-            "nearly all held-out rows have the same label, so log loss decides, not accuracy"
-        )
+        notes.append("most held-out rows have the same label, so log loss decides, not accuracy")
     if question.fallback is not None:
         words, instead = map(metric_words, (question.metric.name, question.fallback.name))
         notes.append(

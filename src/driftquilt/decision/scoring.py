@@ -57,7 +57,7 @@ _N_DRAWS, _N_BINS, _N_THRESHOLDS = 500, 10, 99
 _DRAWN_AT_ONCE = 1_000_000  # rows; 8 MB
 _MAX_DRAWN, _MAX_SLOW = 20_000, 2_000  # rows of a draw; and where each draw is scored on its own
 _LOWEST = 1e-7  # probability; a model that was sure and wrong once does not lose everything
-_ONE_SIDED = 0.9  # of the rows
+_ONE_SIDED = 0.8  # of the rows
 _FROM_CONFUSION = ("f1", "balanced_accuracy", "precision", "recall")
 _RANKED = ("roc_auc", "average_precision")
 _TOP = re.compile(r"precision_at_(\d+(?:\.\d+)?)(%?)")
@@ -216,8 +216,8 @@ def _row_values(
 ) -> Floats | None:
     """Return the values whose mean is the score; none if the metric is no mean over rows."""
     if metric.costs is not None:
-        costs: Floats = metric.cost_matrix(classes)[y, model.codes]
-        return -costs
+        matrix: Floats = metric.cost_matrix(classes)
+        return np.negative(matrix[y, model.codes], dtype=np.float64)
     if metric.name == "accuracy":
         return (model.codes == y).astype(np.float64)
     if metric.name in ("log_loss", "neg_log_loss"):
