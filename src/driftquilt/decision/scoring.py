@@ -216,10 +216,9 @@ def _row_values(
 ) -> Floats | None:
     """Return the values whose mean is the score; none if the metric is no mean over rows."""
     if metric.costs is not None:
-        matrix: Floats = metric.cost_matrix(classes)
-        return np.negative(matrix[y, model.codes], dtype=np.float64)
+        return -metric.cost_matrix(classes)[y, model.codes]
     if metric.name == "accuracy":
-        return (model.codes == y).astype(np.float64)
+        return np.equal(model.codes, y).astype(np.float64)
     if metric.name in ("log_loss", "neg_log_loss"):
         p = np.clip(model.chances, _LOWEST, None)
         logs: Floats = np.log(p[np.arange(len(y)), y] / p.sum(axis=1))
