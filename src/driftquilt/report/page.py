@@ -101,7 +101,8 @@ class Page:
     """Everything that a report shows; `cut` describes the segments, if that is known.
 
     `methods` are the ways to train that were compared on held-out rows, Quilt first, where one
-    model was measured, and `advice` says what follows. `checks` are the findings of the data check, None where there was none.
+    model was measured, and `advice` says what follows. `checks` are the findings of the data
+    check, None where there was none.
     """
 
     title: str
