@@ -72,13 +72,13 @@ def test_a_column_that_tells_the_segment_is_told_everywhere(drive: Drive, tmp_pa
     printed = " ".join(drive(*asked).stdout.split())
     assert "Data check: - column 'id' reveals the segment: hardly any value" in printed
     assert advice in printed
-    told = drive(*asked, "--json").document()
+    told = drive(*asked, "--overwrite", "--json").document()
     assert told["checks"][0]["sentence"].endswith(advice)
     assert told["warnings"] == []
     assert advice in Path("select-out/report.html").read_text()
-    told = drive(*asked, "--drop", "id", "--json").document()
-    assert told["checks"] == []
-    assert "Data check: nothing found." in drive(*asked, "--drop", "id").stdout
+    asked += ["--drop", "id", "--overwrite"]
+    assert drive(*asked, "--json").document()["checks"] == []
+    assert "Data check: nothing found." in drive(*asked).stdout
     assert "Nothing was found." in Path("select-out/report.html").read_text()
 
 
@@ -86,7 +86,7 @@ def test_the_table_says_which_bound_and_which_scores_it_shows(drive: Drive, tmp_
     data = write_sine(tmp_path / "sine.csv")
     asked = ["select", data, "--label", "label", "--segment-by", "segment"]
     bound = drive(*asked, "--json").document()["disparity_max"]
-    printed = " ".join(drive(*asked).stdout.split())
+    printed = " ".join(drive(*asked, "--overwrite").stdout.split())
     assert "medians over epochs" in printed
     assert f"disparity is below {bound:.2f}" in printed
     model = QuiltClassifier.load("select-out/model.safetensors")

@@ -14,7 +14,7 @@ from driftquilt.decision.cutting import by_column
 from driftquilt.decision.data_check import KINDS, check_scores
 from driftquilt.decision.deciding import decide
 from driftquilt.decision.decision import Decision
-from driftquilt.decision.measure import ConstantAnswer, MethodScore
+from driftquilt.decision.measure import MethodScore
 from tests.decision.tables import sine_table, tiny
 
 N, MONTHS = 4000, 4
@@ -255,14 +255,14 @@ def score(n_right: int, n_rows: int = 1000) -> MethodScore:
 
 
 def test_models_that_are_all_nearly_perfect_are_suspect() -> None:
-    half, most = ConstantAnswer("no", 500), ConstantAnswer("no", 990)
+    half, most = 500, 990
     (found,) = check_scores([score(1000), score(998), score(999)], half)
     assert found.kind == "near_perfect"
     assert found.figures == {"rows": 1000, "accuracy": 0.998}
     assert check_scores([score(1000), score(998), score(980)], half) == ()
     assert check_scores([score(1000)] * 3, most) == ()
-    assert check_scores([score(50, 50)] * 3, ConstantAnswer("no", 25)) == ()
-    assert check_scores([score(0, 0)] * 3, None) == ()
+    assert check_scores([score(50, 50)] * 3, 25) == ()
+    assert check_scores([score(0, 0)] * 3, 0) == ()
 
 
 def test_findings_come_in_order_and_survive_json() -> None:

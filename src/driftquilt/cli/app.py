@@ -4,6 +4,8 @@
                 1  failure: bad input, a missing column, a damaged file, a full disk; also,
                    silently, on a broken pipe
                 2  wrong usage: an unknown command or option
+                3  a webhook was not delivered; everything else was done
+         10 to 13  the advice of `select --exit-code`
               130  stopped by Ctrl-C
 
 Results go to standard output, progress and errors to standard error. The module of a command is

@@ -26,6 +26,7 @@ from driftquilt.data.source import TextFormat
 from driftquilt.detectors.named import BY_NAME, NEED_SETTINGS
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.files import atomic_write
+from driftquilt.quilt.metrics import Metric, find_metric
 from driftquilt.report.html import render
 from driftquilt.report.page import Page
 from driftquilt.report.svg import clean
@@ -34,8 +35,13 @@ from driftquilt.text import json_safe, suggest
 
 def print_json(command: str, document: Mapping[str, Any]) -> None:
     """Print a document with command and version first; numbers that JSON lacks become null."""
+    typer.echo(json_document(command, document))
+
+
+def json_document(command: str, document: Mapping[str, Any]) -> str:
+    """Return the document that `print_json` prints."""
     full = {"command": command, "version": __version__, **document}
-    typer.echo(json.dumps(json_safe(full), allow_nan=False))
+    return json.dumps(json_safe(full), allow_nan=False)
 
 
 def say(text: object, *, err: bool = False) -> None:
@@ -151,6 +157,22 @@ Label: TypeAlias = Annotated[str, typer.Option(help="Column with the class to pr
 Drop: TypeAlias = Annotated[
     str | None, typer.Option(help="Columns not to learn from, by comma, such as an id.")
 ]
+MetricName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Metric to compare by: log_loss (default), roc_auc, f1, accuracy ..."
+    ),
+]
+Costs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TRUTH,ANSWER=COST",
+        help="Cost of an answer instead of a metric, such as yes,no=5; repeat for more.",
+    ),
+]
+Overwrite: TypeAlias = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an earlier outcome in --out.")
+]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Random seed.", min=0)]
 Engine: TypeAlias = Annotated[
     Literal["local", "processes", "ray", "auto"],
@@ -165,6 +187,36 @@ Address: TypeAlias = Annotated[
 def split(names: str | None) -> list[str]:
     """Return the names between commas."""
     return [name.strip() for name in (names or "").split(",") if name.strip()]
+
+
+def read_scoring(metric: str | None, costs: Sequence[str] | None) -> Metric:
+    """Return the metric that the options name; costs are a metric of their own."""
+    if not costs:
+        return find_metric(metric)
+    if metric is not None:
+        raise InputError("--metric and --cost both say what to compare by; give one of them")
+    pairs = dict[tuple[str, str], float]()
+    for text in costs:
+        pair, _, cost = text.rpartition("=")
+        labels = [label.strip() for label in pair.split(",")]
+        try:
+            truth, answer = labels
+            pairs[truth, answer] = float(cost)
+        except ValueError as error:
+            raise InputError(
+                f"--cost is {text!r}; it takes TRUTH,ANSWER=COST, such as yes,no=5 for answering "
+                "no where yes is true"
+            ) from error
+    return find_metric(pairs)
+
+
+def refuse_overwriting(path: Path, *, overwrite: bool) -> None:
+    """Refuse to replace an earlier outcome, of which `path` is a file, if that is not wanted."""
+    if path.exists() and not overwrite:
+        raise InputError(
+            f"{path.parent} holds an earlier outcome, {path.name}; add --overwrite to replace it, "
+            "or name another folder with --out"
+        )
 
 
 def check_detector(name: str) -> None:

@@ -173,7 +173,7 @@ def _predictions(
     names = [_ROW, *kept, *_answer_names(classifier)]
     for start in range(0, table.num_rows, _ROWS):
         probabilities = classifier.predict_proba(features.slice(start, _ROWS))
-        answers = classifier.classes_[probabilities.argmax(axis=1)].tolist()
+        answers = classifier.answers(probabilities).tolist()
         numbers = pa.array(range(start, start + len(answers)), pa.int64())
         copied = [table[name].slice(start, _ROWS).combine_chunks() for name in kept]
         columns = [numbers, *copied, pa.array(answers), *map(pa.array, probabilities.T)]

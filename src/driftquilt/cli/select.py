@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +17,7 @@ from rich.table import Table
 from driftquilt.cli.console import (
     Address,
     AsJson,
+    Costs,
     DataFiles,
     Decimal,
     Delimiter,
@@ -21,25 +25,31 @@ from driftquilt.cli.console import (
     Encoding,
     Engine,
     Label,
+    MetricName,
+    Overwrite,
     Seed,
     check_detector,
     check_engine,
     check_writable,
     command_line,
-    print_json,
+    json_document,
     progress_bar,
     progress_task,
     read_data,
+    read_scoring,
+    refuse_overwriting,
     render_report,
     say,
     say_notes,
     split,
     table_console,
 )
+from driftquilt.cli.webhook import UNDELIVERED, Webhook, WebhookError, without_query
 from driftquilt.data.source import TextFormat
-from driftquilt.decision.cutting import Cut, CutBy, cut
+from driftquilt.decision.advice import QUILT, Action
+from driftquilt.decision.cutting import CutBy, cut
 from driftquilt.decision.data_check import Finding
-from driftquilt.decision.deciding import decide
+from driftquilt.decision.deciding import Watch, decide
 from driftquilt.decision.decision import (
     MODEL,
     REPORT,
@@ -50,13 +60,22 @@ from driftquilt.decision.decision import (
     unwritable_columns,
     write_decision,
 )
-from driftquilt.decision.measure import MethodScore
+from driftquilt.decision.measure import MethodScore, metric_words
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import percent
 from driftquilt.report.page import page_of_decision
-from driftquilt.report.svg import clean
+from driftquilt.report.svg import clean, number
 from driftquilt.text import listing, plural
 
+#: The exit codes of --exit-code; errors have 1 and 2, a webhook that failed 3.
+ADVICE_CODES: dict[Action, int] = {
+    "promote": 0,
+    "keep-incumbent": 10,
+    "use-all": 11,
+    "use-current": 12,
+    "collect-more": 13,
+}
+_FIGURES = ("accuracy", "AUC", "log loss")  # of every method
 _MAX_ALIKE = 3  # findings of one kind in a terminal
 
 
@@ -91,6 +110,29 @@ def select(
     encoding: Encoding = "utf-8",
     engine: Engine = "local",
     address: Address = None,
+    metric: MetricName = None,
+    cost: Costs = None,
+    incumbent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with today's predictions: labels, or probabilities of the second class.",
+        ),
+    ] = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit with a code for the advice; 0 is promote.")
+    ] = False,
+    overwrite: Overwrite = False,
+    dated: Annotated[
+        bool, typer.Option("--dated", help="Write to a new folder in --out, named by the time.")
+    ] = False,
+    webhook: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address to send the JSON document to.")
+    ] = None,
+    webhook_secret_env: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Environment variable with the secret that signs it."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Decide which past segments to train on: a table, the model, and a report.
@@ -98,6 +140,7 @@ def select(
     Three models are trained and compared on held-out rows of the current segment: on the past
     that agrees with the present (Quilt), on all data, on the current segment only. Rows are in
     order of time. Without --segment-by or --time a drift detector cuts them into segments.
+    With --incumbent, today's model is compared as well.
 
     Example: driftquilt select history.csv --label churned --segment-by month --out churn
 
@@ -110,47 +153,66 @@ def select(
     form = TextFormat(delimiter, decimal, encoding)
     check_detector(detector)
     check_engine(engine, address)
+    scoring = read_scoring(metric, cost)
+    hook = None if webhook is None else Webhook.of(webhook, webhook_secret_env)
+    out = out / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S") if dated else out
     check_writable(out)
-    with read_data(data, form, needed=[label, segment_by, time, *dropped]) as rows:
+    refuse_overwriting(out / SELECTION, overwrite=overwrite)
+    with read_data(data, form, needed=[label, segment_by, time, incumbent, *dropped]) as rows:
         with progress_task("Looking for drifts") as watch:
-            segmented = cut(rows.table, label, by, drop=dropped, seed=seed, watch=watch)
-        decision = _decide(segmented, label, current, holdout, seed, dropped, engine)
+            unused = [*dropped, *([] if incumbent is None else [incumbent])]
+            segmented = cut(rows.table, label, by, drop=unused, seed=seed, watch=watch)
+        with _steps() as watch_steps:
+            decision = decide(
+                segmented.table,
+                label,
+                segmented.segments,
+                current=current,
+                holdout=holdout,
+                seed=seed,
+                drop=[*dropped, *segmented.drop],
+                watch=watch_steps,
+                estimator=QuiltClassifier(engine=engine),
+                scoring=scoring,
+                incumbent=incumbent,
+            )
         notes = (*rows.notes, *segmented.notes, *decision.warnings, *_missing(segmented.table))
-        origin = Origin.of(command_line(), rows.files)
+        command = command_line()
+        if webhook is not None:  # a query may have a token in it
+            command = command.replace(shlex.quote(webhook), shlex.quote(without_query(webhook)))
+        origin = Origin.of(command, rows.files)
         decision = replace(decision, warnings=notes, cut=segmented.description, origin=origin)
         files = _write(decision, segmented.table, out)
+    document = json_document("select", _document(decision, files))
     if as_json:
-        print_json("select", _document(decision, files))
+        typer.echo(document)
     else:
         _print(decision, files)
+    _finish(decision, document, hook, exit_code=exit_code)
 
 
-def _decide(
-    segmented: Cut,
-    label: str,
-    current: str | None,
-    holdout: float,
-    seed: int,
-    drop: list[str],
-    engine: str,
-) -> Decision:
+def _finish(decision: Decision, document: str, hook: Webhook | None, *, exit_code: bool) -> None:
+    """Send the document, and end with the code that tells the advice, if that is wanted."""
+    if hook is not None:
+        try:
+            hook.send(document)
+        except WebhookError as error:
+            say(f"driftquilt: {error}", err=True)
+            raise typer.Exit(UNDELIVERED) from error
+    if exit_code:
+        raise typer.Exit(ADVICE_CODES[decision.advice.action])
+
+
+@contextmanager
+def _steps() -> Iterator[Watch]:
+    """Show the steps of a decision."""
     with progress_bar() as bar:
         task = bar.add_task("Deciding", total=None)
 
         def watch(step: str, done: int, total: int) -> None:
             bar.update(task, description=step.capitalize(), completed=done, total=total)
 
-        return decide(
-            segmented.table,
-            label,
-            segmented.segments,
-            current=current,
-            holdout=holdout,
-            seed=seed,
-            drop=[*drop, *segmented.drop],
-            watch=watch,
-            estimator=QuiltClassifier(engine=engine),
-        )
+        yield watch
 
 
 def _missing(table: Any) -> list[str]:
@@ -174,8 +236,8 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     record = decision.to_json()
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
-        "cut", "sentences", "blend", "disparity_max", "past", "methods", "constant", "columns",
-        "checks", "warnings", "origin",
+        "cut", "advice", "metric", "incumbent", "threshold", "sentences", "blend",
+        "disparity_max", "past", "methods", "constant", "columns", "checks", "warnings", "origin",
     )  # fmt: skip
     return {key: record[key] for key in keys} | {"files": files}
 
@@ -186,8 +248,9 @@ def _print(decision: Decision, files: dict[str, str]) -> None:
         say(line)
     console.print(_segments(decision))
     console.print(_methods(decision))
-    for sentence in decision.sentences():
-        say(sentence)
+    used, gained, reason = decision.sentences()
+    for line in (used, gained, f"Advice: {decision.advice.action}. {reason}"):
+        say(line)
     say_notes(decision.warnings, err=False)
     for path in files.values():
         typer.echo(path)
@@ -232,22 +295,48 @@ def _explain_scores(bound: float) -> str:
 
 
 def _methods(decision: Decision) -> Table:
-    n_rows = decision.methods[0].n_rows
-    title = f"Accuracy on {plural(n_rows, 'held-out row')}"
+    """Return the methods: the metric that decides, its interval, and then accuracy."""
+    words, n_rows = metric_words(decision.metric), decision.methods[0].n_rows
     if not n_rows:
-        title = "No rows were held out: accuracy on validation rows only"
-    table = Table(title=title, title_justify="left")
-    for name in ("trained on", "validation", "held out", "95 % interval", "Quilt is"):
-        table.add_column(name, justify="left" if name in ("trained on", "Quilt is") else "right")
+        return _validation(decision)
+    table = Table(title=f"{_capital(words)} on {plural(n_rows, 'held-out row')}")
+    table.title_justify = "left"
+    heads = ["method", words, "95 % interval", *_FIGURES, "Quilt is"]
+    heads = [head for k, head in enumerate(heads) if k == 1 or head != words]
+    for head in heads:
+        table.add_column(head, justify="left" if head in ("method", "Quilt is") else "right")
     for method in decision.methods:
-        table.add_row(*_method_cells(method))
+        cells = {"method": method.name, **_figures(method), **_score_cells(method, words)}
+        table.add_row(*(cells[head] for head in heads))
     return table
 
 
-def _method_cells(method: MethodScore) -> tuple[str, ...]:
-    validation = f"{method.validation:.3f}"
-    if method.accuracy is None:
-        return method.name, validation, "", "", ""
-    low, high = method.interval
-    verdict = "" if method.name == "Quilt" else method.verdict
-    return method.name, validation, f"{method.accuracy:.3f}", f"{low:.3f} to {high:.3f}", verdict
+def _validation(decision: Decision) -> Table:
+    title = "No rows were held out: accuracy on validation rows only"
+    table = Table("method", title=title, title_justify="left")
+    table.add_column("validation", justify="right")
+    for method in decision.methods:
+        table.add_row(method.name, number(method.validation, 3))
+    return table
+
+
+def _score_cells(method: MethodScore, words: str) -> dict[str, str]:
+    score, compared = method.shown_score, method.comparison
+    low, high = score.interval or (None, None)
+    other = f" by {metric_words(compared.metric)}" if compared.metric != score.metric else ""
+    return {
+        words: number(score.value, 3),
+        "95 % interval": f"{number(low, 3)} to {number(high, 3)}" if score.interval else "",
+        "Quilt is": "" if method.name == QUILT else f"{method.verdict}{other}",
+    }
+
+
+def _figures(method: MethodScore) -> dict[str, str]:
+    quality = method.quality
+    values = (None, None) if quality is None else (quality.auc, quality.log_loss)
+    cells = (number(value, 3) for value in (method.accuracy, *values))
+    return dict(zip(_FIGURES, cells, strict=True))
+
+
+def _capital(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"

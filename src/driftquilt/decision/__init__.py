@@ -3,8 +3,8 @@
 To decide, cut a table into segments (`by_column`, `by_time`, `by_detector`), call `decide`, and
 write the `Decision` to a folder. To see how a live stream would have done, run a `Replay`.
 
-Read the modules in this order: `cutting`, `layout`, `leakage`, `measure`,
-`data_check`, `decision`, `deciding`; then `streaming`, `journal`, `replay`, `backtest`.
+Read the modules in this order: `cutting`, `layout`, `leakage`, `measure`, `advice`, `scoring`,
+`incumbent`, `data_check`, `decision`, `deciding`; then `streaming`, `journal`, `replay`, `backtest`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from driftquilt.decision.advice import Advice
     from driftquilt.decision.backtest import RunRecord, StreamSetup, baselines, open_stream
     from driftquilt.decision.cutting import by_column, by_time, sort_by_time
     from driftquilt.decision.data_check import Finding, check_data
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from driftquilt.decision.streaming import by_detector
 
 __all__ = [
+    "Advice",
     "DataFile",
     "Decision",
     "Finding",
@@ -59,6 +61,7 @@ __all__ = [
 
 # Imported at first use: deciding does not need the stream, nor a report the training.
 _MODULES = {
+    "advice": ["Advice"],
     "backtest": ["RunRecord", "StreamSetup", "baselines", "open_stream"],
     "cutting": ["by_column", "by_time", "sort_by_time"],
     "data_check": ["Finding", "check_data"],

@@ -64,7 +64,7 @@ from driftquilt.decision.leakage import (
     take_rows,
     to_numbers,
 )
-from driftquilt.decision.measure import ConstantAnswer, MethodScore, name_some
+from driftquilt.decision.measure import MethodScore, name_some
 from driftquilt.quilt.explanation import percent
 from driftquilt.text import plural
 
@@ -154,15 +154,16 @@ def find_problems(
     return tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind)))
 
 
-def check_scores(
-    methods: Sequence[MethodScore], constant: ConstantAnswer | None
-) -> tuple[Finding, ...]:
-    """Return a finding if all models are nearly always right on rows that are not all alike."""
+def check_scores(methods: Sequence[MethodScore], n_alike: int) -> tuple[Finding, ...]:
+    """Return a finding if all models are nearly always right on rows that are not all alike.
+
+    `n_alike` of the rows have the most common label.
+    """
     n_rows = methods[0].n_rows
     worst = min(method.n_right for method in methods)
     if n_rows < _MIN_MEASURED or worst < _PERFECT * n_rows:
         return ()
-    if constant is not None and constant.n_right > _MIXED * n_rows:
+    if n_alike > _MIXED * n_rows:
         return ()
     sentence = (
         f"all {len(methods)} models get at least {100 * worst / n_rows:.1f} % of "

@@ -26,7 +26,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -46,19 +46,24 @@ from driftquilt.data.column_types import (
     leave_out,
     present,
 )
+from driftquilt.decision.advice import ALL_DATA, CURRENT_ONLY, INCUMBENT, QUILT
 from driftquilt.decision.data_check import check_scores, find_problems
 from driftquilt.decision.decision import Decision
+from driftquilt.decision.incumbent import read_incumbent
 from driftquilt.decision.layout import Labels, Layout, Rows, lay_out, read_labels, spread
 from driftquilt.decision.leakage import note_leakage
-from driftquilt.decision.measure import ConstantAnswer, MethodScore, name_some
+from driftquilt.decision.measure import MethodScore, metric_words, name_some
+from driftquilt.decision.scoring import Predictions, Question
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Fitted
+from driftquilt.quilt.metrics import Scoring, find_metric
 from driftquilt.text import plural
 
 #: Called with the name of the step that begins, the number of steps done, and of all steps.
 Watch: TypeAlias = Callable[[str, int, int], None]
+Chances: TypeAlias = NDArray[np.float32]
 
 _MAX_PAST_ROWS = 2_000  # of each past segment to predict
 _MAX_HELD_OUT = 100_000  # rows to predict
@@ -80,28 +85,37 @@ def decide(
     drop: Iterable[str] = (),
     watch: Watch | None = None,
     estimator: QuiltClassifier | None = None,
+    scoring: Scoring | None = None,
+    incumbent: str | None = None,
 ) -> Decision:
     """Select, train and measure; `segments` is what a function of `cutting` returns.
 
     The current segment is the last one, or the one that `current` names; later ones are then
     left out. The last `holdout` of its rows is for measuring; with 0 nothing is measured. The
     columns in `drop` are not learned from: name the one that the segments came from.
+
+    `scoring` is the metric by which methods are compared, as in `quilt.metrics`; default log loss.
+    Of two classes, a threshold for it is tuned on validation rows where it scores answers.
+    `incumbent` is a column with the predictions of the model in use, to compare with: labels, or
+    of two classes the probability of the second. It is not learned from.
     """
     begin_step = _Steps(watch)
     begin_step()
     check_table(table)
     clf = _prepare(estimator, seed)
-    labels, facts, drop = read_labels(table, label), describe(table), set(drop)
+    labels, facts = read_labels(table, label), describe(table)
+    drop = {*drop, *([] if incumbent is None else [incumbent])}
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
+    question, notes = _ask(table, labels, layout, scoring, incumbent, seed)
     rows = LabelledTable.of(features(table, label, drop, facts=facts), labels, segments)
     learned = [fact for fact in facts if fact.name not in drop]
     checks = find_problems(table, rows.features, labels, segments, layout, learned)
     facts = note_leakage(facts, [f.column for f in checks if f.kind == "segment_leak" and f.column])
     begin_step()
     quilt = rows.fit(clf, layout.trained)
-    methods = _measure(rows, layout, quilt, begin_step)
-    constant = _constant_answer(labels, layout)
+    methods = _measure(rows, layout, quilt, question, begin_step)
+    trained = [method for method in methods if method.name != INCUMBENT]
     begin_step()
     return Decision(
         label=label,
@@ -117,10 +131,13 @@ def decide(
         correct=_past_accuracies(rows, layout, quilt),
         methods=methods,
         columns=leave_out(_learned(facts, quilt), label, drop),
-        warnings=_warnings(layout, holdout),
+        warnings=(*_warnings(layout, holdout), *notes),
         version=__version__,
-        constant=constant,
-        checks=(*check_scores(methods, constant), *checks),
+        constant=question.constant(),
+        checks=(*check_scores(trained, question.n_alike), *checks),
+        metric=question.metric.name,
+        incumbent=incumbent,
+        threshold=quilt.threshold_,
         model=quilt,
         layout=layout,
     )
@@ -170,36 +187,69 @@ def _refuse_holdout(layout: Layout, holdout: float, n_min: int) -> None:
         )
 
 
+def _ask(
+    table: pa.Table,
+    labels: Labels,
+    layout: Layout,
+    scoring: Scoring | None,
+    incumbent: str | None,
+    seed: int,
+) -> tuple[Question, list[str]]:
+    """Return what is asked of the held-out rows, and notes on how it is answered."""
+    held_out, notes = spread(layout.held_out, _MAX_HELD_OUT), list[str]()
+    question = Question.of(scoring, labels, layout, held_out, seed)
+    if incumbent is not None:
+        known = replace(labels, classes=question.classes)
+        found = read_incumbent(table, incumbent, known, held_out)
+        question = replace(question, incumbent=found)
+    if question.metric.name == "accuracy" and question.is_one_sided:
+        question = replace(question, metric=find_metric("log_loss"))
+        notes.append("most held-out rows have the same label, so log loss decides, not accuracy")
+    if question.fallback is not None:
+        words, instead = map(metric_words, (question.metric.name, question.fallback.name))
+        notes.append(
+            f"the incumbent {incumbent!r} holds labels, so its {words} is not known, and it is "
+            f"compared by {instead}"
+        )
+    return question, notes
+
+
 def _measure(
-    rows: LabelledTable, layout: Layout, quilt: QuiltClassifier, begin_step: Callable[[], None]
+    rows: LabelledTable,
+    layout: Layout,
+    quilt: QuiltClassifier,
+    question: Question,
+    begin_step: Callable[[], None],
 ) -> tuple[MethodScore, ...]:
     held_out = spread(layout.held_out, _MAX_HELD_OUT)
-    ours = rows.correct(quilt, held_out)
+    models, validation = dict[str, Predictions](), dict[str, float]()
 
-    def score(name: str, clf: QuiltClassifier) -> MethodScore:
-        theirs = ours if clf is quilt else rows.correct(clf, held_out)
-        wins, losses = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
-        validation = rows.validation_accuracy(clf, layout.current)
-        return MethodScore(name, validation, int(theirs.sum()), len(theirs), wins, losses)
+    def add(name: str, clf: QuiltClassifier) -> None:
+        folds = rows.predict_folds(clf, layout.current)
+        chances = np.concatenate([fold.chances for fold in folds])
+        codes = np.concatenate([fold.y for fold in folds])
+        clf.threshold_ = question.tune(codes, chances)
+        validation[name] = rows.validation_accuracy(clf, folds)
+        found = rows.predict(clf, held_out)
+        models[name] = _align(clf, found, question.classes)
 
-    scores = [score("Quilt", quilt)]
+    add(QUILT, quilt)
     begin_step()
     other = clone(quilt).set_params(use_disparity=False, use_gain=False)
-    scores.append(score("all data", rows.fit(other, layout.trained)))
+    add(ALL_DATA, rows.fit(other, layout.trained))
     begin_step()
     if len(np.unique(rows.labels.codes[layout.current])) > 1:
         other = clone(quilt)  # frees the previous one, with the codes of all its rows
-        scores.append(score("current only", rows.fit(other, layout.current)))
-    return tuple(scores)
+        add(CURRENT_ONLY, rows.fit(other, layout.current))
+    return question.score(models, validation)
 
 
-def _constant_answer(labels: Labels, layout: Layout) -> ConstantAnswer | None:
-    """Return the most common label of the current rows, and how many held-out rows have it."""
-    held_out = labels.codes[spread(layout.held_out, _MAX_HELD_OUT)]
-    if not len(held_out):
-        return None
-    code = labels.count(layout.current).argmax()
-    return ConstantAnswer(str(labels.classes[code]), int((held_out == code).sum()))
+def _align(clf: QuiltClassifier, chances: Chances, classes: NDArray[Any]) -> Predictions:
+    """Return predictions over all classes; a model gives those it has not seen no chance."""
+    places = np.searchsorted(classes, clf.classes_)
+    full = np.zeros((len(chances), len(classes)))
+    full[:, places] = chances
+    return Predictions(full, places[np.searchsorted(clf.classes_, clf.answers(chances))])
 
 
 def _past_accuracies(
@@ -219,6 +269,13 @@ def _warnings(layout: Layout, holdout: float) -> tuple[str, ...]:
     if holdout and not layout.n_held_out:
         messages.append(f"{name} has too few rows to hold {holdout:.0%} of them out")
     return tuple(messages)
+
+
+class FoldPredictions(NamedTuple):
+    """Codes and probabilities of the rows that one fold's model was not trained on."""
+
+    y: NDArray[np.intp]
+    chances: Chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,24 +317,24 @@ class LabelledTable:
             return clf.fit(X, y, segments=segments).forget_rows()
 
     def correct(self, clf: QuiltClassifier, rows: Rows) -> NDArray[np.bool_]:
-        """Return whether the most probable class of each row is its label."""
-        if not len(rows):
-            return np.zeros(0, dtype=bool)
-        parts = [
-            clf.classes_[self._answers(clf, clf.model_, part)] == self.labels.of(part)
-            for part in np.split(rows, range(BLOCK, len(rows), BLOCK))
-        ]
-        return np.concatenate(parts)
+        """Return whether the answer to each row is its label."""
+        right: NDArray[np.bool_] = clf.answers(self.predict(clf, rows)) == self.labels.of(rows)
+        return right
 
-    def validation_accuracy(self, clf: QuiltClassifier, current: Rows) -> float:
-        """Return the accuracy of each fold's model on the current rows it was not trained on.
+    def predict(self, clf: QuiltClassifier, rows: Rows) -> Chances:
+        """Return the probabilities of the classes that the model knows, some rows at a time."""
+        parts = np.split(rows, range(BLOCK, len(rows), BLOCK)) if len(rows) else []
+        nothing = np.zeros((0, len(clf.classes_)), dtype=np.float32)
+        return np.concatenate([nothing, *(self._chances(clf, clf.model_, part) for part in parts)])
 
-        This is the mean over folds; of a very long segment only the rows held in training count.
+    def predict_folds(self, clf: QuiltClassifier, current: Rows) -> list[FoldPredictions]:
+        """Return what each fold's model says of the current rows it was not trained on.
+
+        Of a very long segment only the rows held in training count.
         """
-        encoder, shares = clf.encoder_, list[float]()
-        assert encoder is not None  # noqa: S101
+        assert clf.encoder_ is not None  # noqa: S101
         sampling = Sampling(clf.score_rows, clf.score_every, clf.epoch_rows)
-        width = encoder.width
+        width = clf.encoder_.width
         held = sampling.rows_to_keep(np.zeros(len(current), dtype=np.int32), 1, width)
         current = current if held is None else current[held]
         y = np.searchsorted(clf.classes_, self.labels.of(current))
@@ -286,10 +343,14 @@ class LabelledTable:
         rows = Segment("", numbers[:, None], y, weight)
         in_blocks = clf.blend and len(clf.selection_) > 0
         divided = folds(rows, clf.n_folds, in_blocks=in_blocks)
-        for model, (_, validation) in zip(clf.model_.by_fold(), divided, strict=True):
-            at = validation.X[:, 0]
-            correct = self._answers(clf, model, current[at]) == y[at]
-            shares.append(float(np.mean(correct)))
+        return [
+            FoldPredictions(y[part.X[:, 0]], self._chances(clf, model, current[part.X[:, 0]]))
+            for model, (_, part) in zip(clf.model_.by_fold(), divided, strict=True)
+        ]
+
+    def validation_accuracy(self, clf: QuiltClassifier, folds: list[FoldPredictions]) -> float:
+        """Return the mean over folds of the accuracy on rows it was not trained on."""
+        shares = [(clf.answers(fold.chances) == clf.classes_[fold.y]).mean() for fold in folds]
         return float(np.mean(shares))
 
     def _names(self, used: NDArray[np.bool_]) -> list[str]:
@@ -309,13 +370,10 @@ class LabelledTable:
         clf.fit(X, self.labels.to_fit(known), self.segments, sample_weight=weight)
         return clf.forget_rows()
 
-    def _answers(self, clf: QuiltClassifier, model: Fitted, rows: Rows) -> NDArray[np.intp]:
-        """Return the code of the most probable class of each row."""
+    def _chances(self, clf: QuiltClassifier, model: Fitted, rows: Rows) -> Chances:
         assert clf.encoder_ is not None  # noqa: S101
         with one_blas_thread():
-            chances = model.predict_proba(clf.encoder_.transform(self.in_place.take(rows)))
-        best: NDArray[np.intp] = chances.argmax(axis=1)
-        return best
+            return model.predict_proba(clf.encoder_.transform(self.in_place.take(rows)))
 
 
 def _runs(used: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -44,9 +44,10 @@ from numpy.typing import NDArray
 from driftquilt import __version__
 from driftquilt.data.arrow import has_one_dictionary, note_read
 from driftquilt.data.column_types import BLOCK, OURS, ColumnFacts
+from driftquilt.decision.advice import Advice, advise, sentences
 from driftquilt.decision.data_check import Finding
 from driftquilt.decision.layout import Layout
-from driftquilt.decision.measure import ConstantAnswer, MethodScore, sentences
+from driftquilt.decision.measure import ConstantAnswer, MethodScore
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.files import os_errors_name, sync_file, sync_folder
 from driftquilt.learners.base import Learner
@@ -64,7 +65,7 @@ _ADDED = pa.schema(
     {f"{OURS}segment": pa.string(), f"{OURS}weight": pa.float64(), f"{OURS}held_out": pa.bool_()}
 )
 _NOT_IN_JSON = ("model", "layout")
-_NOT_IN_EARLY_FILES = ("cut", "constant", "origin", "checks")
+_NOT_IN_EARLY_FILES = ("cut", "constant", "origin", "checks", "metric", "incumbent", "threshold")
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,10 @@ class Decision:
     those held out. `correct` is the model's accuracy on a sample of each past segment. `cut` says
     what the segments are, such as "the values of the column 'month'"; `constant` is how well the
     most common label does as an answer; `origin` names the command and its files; `checks` are
-    what a person should look at in the data. `model` and `layout` (the rows by segment) are None
-    in a decision read from JSON.
+    what a person should look at in the data. Methods are compared by `metric`; `incumbent` is the
+    column with predictions of the model in use. `threshold` is the probability from which on the
+    model answers the second of two classes, if it is tuned. `model` and `layout` (the rows by
+    segment) are None in a decision read from JSON.
     """
 
     label: str
@@ -137,12 +140,20 @@ class Decision:
     constant: ConstantAnswer | None = None
     origin: Origin | None = None
     checks: tuple[Finding, ...] = ()
+    metric: str = "accuracy"
+    incumbent: str | None = None
+    threshold: float | None = None
     model: QuiltClassifier | None = field(default=None, repr=False)
     layout: Layout | None = field(default=None, repr=False)
 
     def sentences(self) -> tuple[str, str, str]:
         """Return what was used, what it gains, and what to do, as a sentence each."""
         return sentences(self.selection, self.methods, self.constant)
+
+    @property
+    def advice(self) -> Advice:
+        """What to do, in a word and a sentence."""
+        return advise(self.selection.current, self.methods, self.constant)
 
     def past(self) -> list[dict[str, Any]]:
         """Return one record per past segment, oldest first; scores are medians over epochs."""
@@ -167,6 +178,7 @@ class Decision:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NOT_IN_JSON}
         record = {
             "format": FORMAT,
+            "advice": asdict(self.advice),
             "sentences": self.sentences(),
             "past": self.past(),
             "blend": self.selection.parts,
@@ -203,7 +215,6 @@ class Decision:
         missing = {*_NOT_IN_JSON, *_NOT_IN_EARLY_FILES}
         values = {f.name: data[f.name] for f in fields(cls) if f.name not in missing}
         constant, origin = data.get("constant"), data.get("origin")
-        names = [f.name for f in fields(MethodScore)]
         decision = cls(
             **{
                 **values,
@@ -214,10 +225,13 @@ class Decision:
                 "selection": Selection.from_json(data["selection"]),
                 "bounds": tuple(map(read_bound, data["bounds"])),
                 "correct": dict(data["correct"]),
-                "methods": tuple(MethodScore(**{n: m[n] for n in names}) for m in data["methods"]),
+                "methods": tuple(map(MethodScore.from_json, data["methods"])),
                 "columns": tuple(ColumnFacts(**column) for column in data["columns"]),
                 "warnings": tuple(data["warnings"]),
                 "checks": tuple(Finding(**finding) for finding in data.get("checks", ())),
+                "metric": str(data.get("metric", "accuracy")),
+                "incumbent": data.get("incumbent"),
+                "threshold": data.get("threshold"),
             }
         )
         decision.to_json()  # a value of the wrong type fails here, not later

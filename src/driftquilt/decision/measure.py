@@ -1,7 +1,8 @@
-"""How good each model is on held-out rows, whether one is better, and three sentences about it.
+"""The scores of a method on held-out rows, as values, and the exact test of two accuracies.
 
 All models predict the same rows, so only the rows count that one predicts correctly and the other
 does not: between two equally good models each of these is a coin toss (McNemar's exact test).
+Other metrics are scored and compared in `scoring`.
 
 >>> low, high = interval(90, 100)
 >>> round(low, 3), round(high, 3)
@@ -18,42 +19,87 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
-
-from driftquilt.quilt.explanation import Selection, percent
-from driftquilt.text import plural
+from typing import Any, Literal, NamedTuple, TypeVar
 
 Verdict = Literal["better", "no clear difference", "worse"]
+_T = TypeVar("_T", "Score", "Comparison")
 
 _Z = 1.959963984540054  # 95 % of a normal distribution lie within so many deviations
 _SIGNIFICANT = 0.05
 
 _MAX_NAMES = 4
-_FEW = 30  # held-out rows, too few for a conclusion
-_NEGLIGIBLE = 0.005  # of accuracy: with many rows even this is significant, but not worth much
-_VERDICTS = {
-    "better": "clearly better",
-    "worse": "clearly worse",
-    "no clear difference": "not clearly better or worse",
-}
-_ROWS = {"all data": "all data", "current only": "the current segment only"}
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one model by the metric that decides, with its 95 % interval.
+
+    The value is None where the metric is not defined, or needs probabilities that are not there.
+    """
+
+    metric: str
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    lower_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How one model compares with another on the same rows, by one metric.
+
+    The difference, with its 95 % interval, is above 0 where the first model is better.
+    """
+
+    metric: str
+    difference: float
+    interval: tuple[float, float]
+    p_value: float
+    verdict: Verdict
+
+
+class CalibrationBin(NamedTuple):
+    """Rows of about one probability: its mean, the share that came true, and their number."""
+
+    chance: float
+    share: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What else there is to know of a model: AUC is for two classes, the rest for probabilities.
+
+    `confusion` counts held-out rows by true class and answer, in the order of `classes`.
+    """
+
+    auc: float | None = None
+    log_loss: float | None = None
+    calibration_error: float | None = None
+    calibration: tuple[CalibrationBin, ...] = ()
+    confusion: tuple[tuple[int, ...], ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class MethodScore:
     """One way to train, and its score on held-out rows; `wins` and `losses` are Quilt's against it.
 
-    `validation` is the accuracy on the current rows used for validation, averaged over folds. A
-    win is a row that Quilt predicts correctly and this method does not; Quilt has none against
-    itself.
+    `validation` is the accuracy on the current rows used for validation, averaged over folds; the
+    incumbent has none. A win is a row that Quilt predicts correctly and this method does not;
+    Quilt has none against itself. `against_quilt` is how Quilt compares with this method,
+    `against_incumbent` how this method compares with the incumbent. Early files have only counts.
     """
 
     name: str
-    validation: float
+    validation: float | None
     n_right: int = 0
     n_rows: int = 0
     wins: int = 0
     losses: int = 0
+    score: Score | None = None
+    against_quilt: Comparison | None = None
+    against_incumbent: Comparison | None = None
+    quality: Quality | None = None
 
     @property
     def accuracy(self) -> float | None:
@@ -66,26 +112,84 @@ class MethodScore:
         return interval(self.n_right, self.n_rows)
 
     @property
+    def comparison(self) -> Comparison:
+        """How Quilt compares with this method, by the metric that decides."""
+        if self.against_quilt is not None:
+            return self.against_quilt
+        difference = (self.wins - self.losses) / max(self.n_rows, 1)
+        p = p_value(self.wins, self.losses)
+        found = verdict(self.wins, self.losses)
+        return Comparison("accuracy", difference, (difference, difference), p, found)
+
+    @property
     def verdict(self) -> Verdict:
         """How Quilt compares with this method."""
-        return verdict(self.wins, self.losses)
+        return self.comparison.verdict
+
+    @property
+    def shown_score(self) -> Score:
+        """The score by the metric that decides; the accuracy in early files."""
+        if self.score is not None:
+            return self.score
+        return Score("accuracy", self.accuracy, self.interval if self.n_rows else None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with what follows from them for readers of the file."""
+        quality = self.quality
+        bins = () if quality is None else [part._asdict() for part in quality.calibration]
         return {
             **asdict(self),
             "accuracy": self.accuracy,
             "interval": self.interval,
-            "p_value": p_value(self.wins, self.losses),
+            "p_value": self.comparison.p_value,
             "quilt_is": self.verdict,
+            "quality": None if quality is None else {**asdict(quality), "calibration": bins},
         }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> MethodScore:
+        """Read what `to_json` returned; early files have no more than counts."""
+        counts = ("name", "validation", "n_right", "n_rows", "wins", "losses")
+        quality = data.get("quality")
+        return cls(
+            **{name: data[name] for name in counts},
+            score=_read(Score, data.get("score")),
+            against_quilt=_read(Comparison, data.get("against_quilt")),
+            against_incumbent=_read(Comparison, data.get("against_incumbent")),
+            quality=None if quality is None else _read_quality(quality),
+        )
+
+
+def _read(kind: type[_T], data: dict[str, Any] | None) -> _T | None:
+    if data is None:
+        return None
+    ends = data["interval"]
+    numbers = {name: _number(data[name]) for name in ("difference", "p_value") if name in data}
+    return kind(**{**data, **numbers, "interval": ends and tuple(map(_number, ends))})
+
+
+def _read_quality(data: dict[str, Any]) -> Quality:
+    bins = tuple(CalibrationBin(**part) for part in data["calibration"])
+    confusion = tuple(tuple(map(int, row)) for row in data["confusion"])
+    classes = tuple(data["classes"])
+    return Quality(**{**data, "calibration": bins, "confusion": confusion, "classes": classes})
+
+
+def _number(value: float | None) -> float:
+    """Read a number that JSON has as null if it is not finite."""
+    return math.nan if value is None else float(value)
 
 
 class ConstantAnswer(NamedTuple):
-    """The most common label of the current rows, and how many held-out rows have it."""
+    """The best constant answer, how many held-out rows it gets right, and its score.
+
+    Where probabilities are scored, it is the most common label of the current rows, and its
+    probabilities are the shares of the classes among them.
+    """
 
     label: str
     n_right: int
+    score: float | None = None
 
 
 def interval(n_right: int, n_rows: int) -> tuple[float, float]:
@@ -112,16 +216,14 @@ def p_value(wins: int, losses: int) -> float:
 
 def verdict(wins: int, losses: int) -> Verdict:
     """Return whether the model with `wins` is better, at a significance level of 5 %."""
-    if p_value(wins, losses) >= _SIGNIFICANT:
+    if not is_significant(p_value(wins, losses)):
         return "no clear difference"
     return "better" if wins > losses else "worse"
 
 
-def sentences(
-    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
-) -> tuple[str, str, str]:
-    """Return what was used, what it gains and what to do, for the person who must approve it."""
-    return _used(selection), _gained(selection, methods), _advice(selection, methods, constant)
+def is_significant(p: float) -> bool:
+    """Return whether a difference is clear, at a significance level of 5 %."""
+    return p < _SIGNIFICANT
 
 
 def name_some(names: Sequence[object]) -> str:
@@ -135,110 +237,11 @@ def name_some(names: Sequence[object]) -> str:
     return f"{shown} and {n_more} more" if n_more > 0 else shown
 
 
-def _used(selection: Selection) -> str:
-    used = [use for use in selection if use.used]
-    were = "was" if 1 in (len(used), len(selection)) else "were"
-    rows = f"{sum(use.n_rows for use in used):,} of {plural(sum(selection.n_rows), 'past row')}"
-    names = _named_groups(selection)
-    return (
-        f"For {selection.current}, {len(used)} of {plural(len(selection), 'past segment')} {were} "
-        f"used ({rows}){': ' if names else ''}{names}; {selection.composition()}."
-    )
+def metric_words(name: str) -> str:
+    """Return a metric's name as people say it.
 
-
-def _named_groups(selection: Selection) -> str:
-    """Return the segments by what became of them."""
-    groups: dict[str, list[object]] = {"used": [], "used in part": [], "dropped": []}
-    for use in selection:
-        groups[use.word].append(use.name)
-    return "; ".join(
-        f"{'' if word == 'used' else f'{word}: '}{name_some(names)}"
-        for word, names in groups.items()
-        if names
-    )
-
-
-def _gained(selection: Selection, methods: Sequence[MethodScore]) -> str:
-    quilt, *others = methods
-    if quilt.accuracy is None:
-        return f"No rows of {selection.current} were held out, so what this gains is not known."
-    low, high = quilt.interval
-    compared = "".join(
-        f"; {other.name} gets {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
-        f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} only Quilt gets right, "
-        f"{other.losses:,} only {other.name})"
-        for other in others
-    )
-    return (
-        f"Of {plural(quilt.n_rows, 'held-out row')} of {selection.current}, Quilt gets "
-        f"{quilt.n_right:,} right ({_share(quilt.accuracy)}, 95 % interval {_share(low)} to "
-        f"{_share(high)}){compared}."
-    )
-
-
-def _advice(
-    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None
-) -> str:
-    quilt, *others = methods
-    if quilt.accuracy is None:
-        return "Hold some rows out and measure before you take this model."
-    if quilt.n_rows < _FEW:
-        return (
-            f"{plural(quilt.n_rows, 'held-out row')} cannot tell: label more rows of "
-            f"{selection.current}, or hold more of them out, before you take this model."
-        )
-    if constant is not None and constant.n_right >= quilt.n_right:
-        return (
-            f"Always answering {constant.label} gets {constant.n_right:,} of these rows right as "
-            "well, so they do not show that this model has learned anything: do not take it on "
-            "them alone."
-        )
-    if all(other.verdict == "no clear difference" for other in others):
-        return (
-            f"{quilt.n_rows:,} rows show no clear difference, so they speak neither for this model "
-            f"nor against it: take it or not, and look again when there are more labelled rows of "
-            f"{selection.current}."
-        )
-    return _conclude(quilt, others)
-
-
-def _conclude(quilt: MethodScore, others: Sequence[MethodScore]) -> str:
-    """Return what follows from clear differences."""
-    better = [other.name for other in others if other.verdict == "better"]
-    worse = [other for other in others if other.verdict == "worse"]
-    far_ahead = [other for other in worse if _is_far_ahead(other, quilt)]
-    if far_ahead:
-        best = max(far_ahead, key=lambda other: other.n_right)
-        return f"Do not take this model: train on {_ROWS[best.name]} instead, which does better."
-    if len(better) == len(others):
-        than = "the others" if len(others) > 1 else f"{better[0]}, the only other"
-        return f"Take this model: it is clearly better than {than}."
-    if better:
-        return _either(quilt, better, [other for other in others if other.name not in better])
-    rows = " or ".join(_ROWS[other.name] for other in worse)
-    return (
-        f"Train on {rows}, which is simpler, or take this model: it is clearly behind, but by "
-        f"less than {100 * _NEGLIGIBLE:g} % of the rows."
-    )
-
-
-def _either(quilt: MethodScore, better: Sequence[str], others: Sequence[MethodScore]) -> str:
-    """Return that both this model and simpler ones, equally good so far, may be taken."""
-    rows = " or ".join(_ROWS[other.name] for other in others)
-    compared = " and ".join(
-        f"{'slightly behind' if other.verdict == 'worse' else 'not clearly different from'} "
-        f"{other.name}"
-        for other in others
-    )
-    return (
-        f"Take this model, or train on {rows}, which is simpler: on {quilt.n_rows:,} rows this "
-        f"model is clearly better than {' and '.join(better)}, and {compared}."
-    )
-
-
-def _is_far_ahead(other: MethodScore, quilt: MethodScore) -> bool:
-    return (other.n_right - quilt.n_right) / quilt.n_rows >= _NEGLIGIBLE
-
-
-def _share(value: float | None) -> str:
-    return percent(0.0) if value is None else f"{100 * value:.1f} %"
+    >>> metric_words("roc_auc"), metric_words("neg_log_loss"), metric_words("precision_at_5%")
+    ('AUC', 'log loss', 'precision at 5%')
+    """
+    known = {"roc_auc": "AUC", "f1": "F1", "cost": "mean cost"}
+    return known.get(name, name.removeprefix("neg_").replace("_", " "))

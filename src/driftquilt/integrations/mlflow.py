@@ -115,7 +115,7 @@ class _Predictor:
         import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
 
         chances = self.clf.predict_proba(model_input)
-        labels = self.clf.classes_[chances.argmax(axis=1)]
+        labels = self.clf.answers(chances)
         columns = {f"p({label})": chances[:, c] for c, label in enumerate(self.clf.classes_)}
         index = model_input.index if isinstance(model_input, pd.DataFrame) else None
         return pd.DataFrame({"prediction": labels, **columns}, index=index)

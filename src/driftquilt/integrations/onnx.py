@@ -108,8 +108,8 @@ def to_onnx(clf: QuiltClassifier, missing: str) -> bytes:
     answers = [_add_net(graph, matrix, order, net) for net in nets]
     probabilities = _add_mean(graph, answers, clf.model_.shares)
     weighed = probabilities
-    if clf.class_weights_ is not None:
-        weights = graph.constant(clf.class_weights_.astype(np.float32))
+    if clf.answer_weights is not None:
+        weights = graph.constant(clf.answer_weights.astype(np.float32))
         weighed = graph.add("Mul", probabilities, weights)
     best = graph.add("ArgMax", weighed, axis=1, keepdims=0)
     graph.output(OUTPUTS[0], graph.add("Gather", graph.constant(classes), best), classes.dtype)

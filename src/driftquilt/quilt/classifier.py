@@ -180,6 +180,9 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What was trained.
     class_weights_ : ndarray or None
         The weight of each of `classes_`.
+    threshold_ : float or None
+        Of two classes, the probability from which on `predict` answers the second one; None for
+        the most probable class. Set it after `fit`, which forgets it; `save` keeps it.
 
     """
 
@@ -293,12 +296,26 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row; with class weights, that of the highest product."""
-        probabilities = self.predict_proba(X)
-        if self.class_weights_ is not None:
-            probabilities *= self.class_weights_.astype(np.float32)
+        """The most probable class of each row; with class weights, that of the highest product.
+
+        With `threshold_`, it is the second of two classes from that probability on.
+        """
+        return self.answers(self.predict_proba(X))
+
+    def answers(self, probabilities: NDArray[Any]) -> NDArray[Any]:
+        """The classes that `predict` answers with at these probabilities."""
+        weights = self.answer_weights
+        if weights is not None:
+            probabilities = probabilities * weights.astype(np.float32)
         labels: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         return labels
+
+    @property
+    def answer_weights(self) -> NDArray[np.float64] | None:
+        """What probabilities are multiplied with before the highest is the answer."""
+        if self.threshold_ is not None:
+            return np.array([self.threshold_, 1 - self.threshold_])
+        return self.class_weights_
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """Class probabilities of each row, in the order of `classes_`."""
@@ -403,7 +420,8 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *n_past, n_current = counts if remote is None else remote.n_rows
         selection = replace(model.selection, n_rows=tuple(n_past), n_current=n_current)
         self._keep(seen, encoder, learner, replace(model, selection=selection))
-        self.class_weights_ = weights
+        self.class_weights_: NDArray[np.float64] | None = weights
+        self.threshold_: float | None = None
         return self
 
     def _fit_encoder(self, rows: Rows) -> Encoder | None:

@@ -61,12 +61,14 @@ class Metric:
     """A named score of class probabilities; higher is better.
 
     `scorer` is called with a classifier, the rows and their labels, as those of scikit-learn.
-    With `costs`, answers are the cheapest ones and not the most probable.
+    With `costs`, answers are the cheapest ones and not the most probable. `uses_answers` says
+    that answers are scored, as by F1, and not probabilities, as by log loss.
     """
 
     name: str
     scorer: Callable[[Any, NDArray[Any], NDArray[Any]], float]
     costs: Mapping[tuple[Any, Any], float] | None = None
+    uses_answers: bool = False
 
     @property
     def is_loss(self) -> bool:
@@ -89,9 +91,13 @@ class Metric:
     def decide(self, chances: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
         """Return the code of each row's answer: the most probable class, or the cheapest one."""
         if self.costs is not None:
-            chances = -chances @ _cost_matrix(self.costs, classes)
+            chances = -chances @ self.cost_matrix(classes)
         codes: NDArray[np.intp] = chances.argmax(axis=1)
         return codes
+
+    def cost_matrix(self, classes: NDArray[Any]) -> NDArray[np.float64]:
+        """Return what each answer (column) costs for each true class (row); labels may be text."""
+        return _cost_matrix(self.costs or {}, np.asarray(classes))
 
 
 def find_metric(scoring: Scoring | None) -> Metric:
@@ -103,13 +109,19 @@ def find_metric(scoring: Scoring | None) -> Metric:
     if isinstance(scoring, Mapping):
         return _cost_metric(dict(scoring))
     if callable(scoring):
-        return Metric(getattr(scoring, "__name__", "score"), scoring)
+        return Metric(getattr(scoring, "__name__", "score"), scoring, None, _is_of_answers(scoring))
     if top := _TOP.fullmatch(scoring):
         return Metric(scoring, partial(_precision_at, float(top[1]), is_share=bool(top[2])))
     names = [*_ALIASES, *get_scorer_names()]
     if scoring not in names:
         raise InputError(f"unknown metric {scoring!r}; {suggest(scoring, names)}")
-    return Metric(scoring, partial(_by_name, scoring))
+    of_answers = _is_of_answers(get_scorer(_ALIASES.get(scoring, scoring)))
+    return Metric(scoring, partial(_by_name, scoring), None, of_answers)
+
+
+def _is_of_answers(scorer: Any) -> bool:
+    """Return whether a scorer of scikit-learn calls `predict`."""
+    return getattr(scorer, "_response_method", None) == "predict"
 
 
 class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -160,21 +172,22 @@ def _cost_metric(costs: Mapping[tuple[Any, Any], float]) -> Metric:
         matrix = _cost_matrix(costs, answers.classes_)
         return -float(matrix[np.searchsorted(answers.classes_, y), answers.codes].mean())
 
-    return Metric("cost", mean_cost, costs)
+    return Metric("cost", mean_cost, costs, uses_answers=True)
 
 
 def _cost_matrix(
     costs: Mapping[tuple[Any, Any], float], classes: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return what each answer (column) costs for each true class (row)."""
+    names = [*map(str, classes.tolist())]
     place = {label: code for code, label in enumerate(classes.tolist())}
+    place |= {name: code for code, name in enumerate(names)}
     unknown = [label for pair in costs for label in pair if label not in place]
     if unknown:
-        names = [*map(str, place)]
         raise InputError(
             f"the cost matrix has the label {unknown[0]!r}; {suggest(unknown[0], names)}"
         )
-    matrix = np.zeros((len(place), len(place)))
+    matrix = np.zeros((len(names), len(names)))
     for (truth, answer), cost in costs.items():
         matrix[place[truth], place[answer]] = cost
     return matrix

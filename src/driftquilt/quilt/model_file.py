@@ -82,6 +82,7 @@ def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "rows": None if clf.encoder_ is not None else [clf.row_dtype_.str, *clf.row_shape_],
         "shares": list(clf.model_.shares),
         "class_weights": None if clf.class_weights_ is None else clf.class_weights_.tolist(),
+        "threshold": clf.threshold_,
         "selection": clf.selection_.to_json(),
         "search": json_safe(clf.search_),
     }
@@ -121,6 +122,7 @@ def _restore(
     models = _models(tensors, clf.learner_, n_models, len(clf.classes_))
     clf.model_ = QuiltModel(models=models, shares=shares, selection=clf.selection_)
     clf.class_weights_ = _class_weights(record, len(clf.classes_))
+    clf.threshold_ = _threshold(record, len(clf.classes_))
     clf.search_ = [TriedBound(*line) for line in record["search"]]
     clf.disparity_max_ = clf.selection_.disparity_max
     _restore_input(clf, record)
@@ -135,6 +137,14 @@ def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64
     if weights is not None and len(weights) != n_classes:
         raise ValueError("not every class has a weight")
     return None if weights is None else np.array(weights, dtype=np.float64)
+
+
+def _threshold(record: dict[str, Any], n_classes: int) -> float | None:
+    """The threshold of two classes; early files have none."""
+    threshold = record.get("threshold")
+    if threshold is not None and (n_classes != 2 or not 0 <= threshold <= 1):  # noqa: PLR2004
+        raise ValueError("a threshold is a probability, and for two classes")
+    return None if threshold is None else float(threshold)
 
 
 def starts_alike(learner: Learner, X: NDArray[Any], model: Model) -> bool:

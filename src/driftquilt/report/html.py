@@ -19,12 +19,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from driftquilt.decision.measure import MethodScore
+from driftquilt.decision.measure import MethodScore, Quality, metric_words
 from driftquilt.errors import MissingExtraError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.explanation import percent
 from driftquilt.quilt.method import TriedBound
-from driftquilt.report.lines import accuracy_chart, page_chart
+from driftquilt.report.lines import accuracy_chart, calibration_chart, page_chart
 from driftquilt.report.page import Drift, Page, mean_accuracies
 from driftquilt.report.quilt import drift_quilt, page_quilt
 from driftquilt.report.quilt_layout import Room
@@ -35,7 +35,7 @@ from driftquilt.text import plural
 __all__ = ["drawing_files", "render", "view", "write_report"]
 
 _MAX_POINTS, _MIN_POINTS = 20_000, 16  # of all lines together: some 240 KB; and of each
-_CHART_HEIGHT, _SCORES_HEIGHT = 280, 260
+_CHART_HEIGHT, _SCORES_HEIGHT, _SMALL_HEIGHT = 280, 260, 200
 
 
 def write_report(page: Page, path: str | os.PathLike[str]) -> Path:
@@ -138,6 +138,7 @@ def view(page: Page) -> dict[str, Any]:
             for column in page.columns
         ],
         "compared": [_compared(method) for method in page.methods],
+        "metric": metric_words(page.methods[0].shown_score.metric) if page.methods else "",
     }
 
 
@@ -181,7 +182,34 @@ def _compared(method: MethodScore) -> dict[str, Any]:
         "accuracy_value": _finite(method.accuracy),
         "right": f"{method.n_right:,} of {method.n_rows:,}" if measured else number(None, 0),
         "interval": f"{number(low, 3)} to {number(high, 3)}" if measured else number(None, 0),
-        "verdict": "" if method.name == "Quilt" or not measured else method.verdict,
+        "verdict": "" if method.name == "Quilt" or not measured else _verdict(method),
+        **_score_view(method),
+    }
+
+
+def _verdict(method: MethodScore) -> str:
+    """Return how Quilt compares, and by what if that is not the metric of the table."""
+    metric = method.comparison.metric
+    by = "" if metric == method.shown_score.metric else f" by {metric_words(metric)}"
+    return f"{method.verdict}{by}"
+
+
+def _score_view(method: MethodScore) -> dict[str, Any]:
+    """Return the metric that decides, and the other figures, as text."""
+    score, quality = method.shown_score, method.quality or Quality()
+    ends = [number(end, 3) for end in score.interval or ()]
+    return {
+        "score": number(score.value, 3),
+        "score_value": _finite(score.value),
+        "score_interval": " to ".join(ends) or number(None, 0),
+        "auc": number(quality.auc, 3),
+        "log_loss": number(quality.log_loss, 3),
+        "calibration_error": number(quality.calibration_error, 3),
+        "classes": quality.classes,
+        "confusion": list(zip(quality.classes, quality.confusion, strict=True)),
+        "calibration": page_chart(calibration_chart(quality), _SMALL_HEIGHT)
+        if quality.calibration
+        else "",
     }
 
 

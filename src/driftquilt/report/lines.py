@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
+from driftquilt.decision.measure import Quality
 from driftquilt.report.page import AccuracyLines, Drift, mean_accuracies
 from driftquilt.report.svg import METHODS, attribute, clean, content, shorten
 from driftquilt.text import plural
@@ -30,6 +31,7 @@ __all__ = [
     "View",
     "accuracy_chart",
     "accuracy_ticks",
+    "calibration_chart",
     "chart_parts",
     "page_chart",
     "round_ticks",
@@ -156,6 +158,18 @@ def accuracy_chart(accuracy: AccuracyLines | None, drifts: Sequence[Drift]) -> C
     chart = _accuracies(_LABEL, "", places, values, (-0.4, len(drifts) - 0.6))
     names = tuple(clean(drift.name) for drift in drifts)
     return replace(chart, names=names, drifts=tuple((k, k) for k in places), dots=True)
+
+
+def calibration_chart(quality: Quality) -> Chart:
+    """Return what came true at each probability; a model that is calibrated is on the diagonal."""
+    chances = tuple(part.chance for part in quality.calibration)
+    shares = tuple(part.share for part in quality.calibration)
+    highest = max(*chances, *shares, 0.05)
+    lines = (Line("came true", shares, 0), Line("calibrated", chances))
+    ticks = round_ticks(0, highest, 4)
+    label = "Calibration: the share that came true, by probability"
+    ends = (0.0, highest)
+    return Chart(label, "probability", (View(chances, lines),), ends, ends, ticks)
 
 
 def stream_accuracy(curve: Mapping[str, Any], n_rows: int) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from driftquilt import __version__
 from driftquilt.data.column_types import ColumnFacts
+from driftquilt.decision.advice import Advice
 from driftquilt.decision.data_check import Finding
 from driftquilt.decision.decision import Decision, Origin
 from driftquilt.decision.measure import MethodScore
@@ -100,7 +101,8 @@ class Page:
     """Everything that a report shows; `cut` describes the segments, if that is known.
 
     `methods` are the ways to train that were compared on held-out rows, Quilt first, where one
-    model was measured. `checks` are the findings of the data check, None where there was none.
+    model was measured, and `advice` says what follows. `checks` are the findings of the data
+    check, None where there was none.
     """
 
     title: str
@@ -115,6 +117,7 @@ class Page:
     methods: tuple[MethodScore, ...] = ()
     origin: Origin | None = None
     checks: tuple[Finding, ...] | None = None
+    advice: Advice | None = None
 
 
 def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
@@ -143,6 +146,7 @@ def page_of_decision(decision: Decision, *, title: str = "") -> Page:
         decision.methods,
         decision.origin,
         decision.checks,
+        decision.advice,
     )
 
 

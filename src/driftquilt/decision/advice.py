@@ -1,0 +1,292 @@
+"""What to do after a decision: one word for machines, and three sentences for people.
+
+    promote         take the model trained on the selected past
+    keep-incumbent  keep the model in use: no new one is clearly better
+    use-all         train on all data instead
+    use-current     train on the current segment only instead
+    collect-more    the held-out rows cannot tell; label more
+
+The words follow from the scores alone, so they can be derived again from any decision.
+
+>>> quilt = MethodScore("Quilt", 0.9, n_right=90, n_rows=100)
+>>> others = MethodScore("all data", 0.7, n_right=70, n_rows=100, wins=22, losses=2)
+>>> advise("may", [quilt, others]).action
+'promote'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from driftquilt.decision.measure import (
+    Comparison,
+    ConstantAnswer,
+    MethodScore,
+    metric_words,
+    name_some,
+)
+from driftquilt.quilt.explanation import Selection, percent
+from driftquilt.text import plural
+
+Action = Literal["promote", "keep-incumbent", "use-all", "use-current", "collect-more"]
+
+#: The names of the methods that are compared.
+QUILT, ALL_DATA, CURRENT_ONLY, INCUMBENT = "Quilt", "all data", "current only", "incumbent"
+
+_FEW = 30  # held-out rows, too few for a conclusion
+_NEGLIGIBLE = 0.005  # of a score: with many rows even this is significant, but not worth much
+_NEGLIGIBLE_LOSS = 0.01  # of a loss, as a share of it
+_VERDICTS = {
+    "better": "clearly better",
+    "worse": "clearly worse",
+    "no clear difference": "not clearly better or worse",
+}
+_ROWS = {ALL_DATA: "all data", CURRENT_ONLY: "the current segment only"}
+_ACTIONS: dict[str, Action] = {
+    QUILT: "promote",
+    ALL_DATA: "use-all",
+    CURRENT_ONLY: "use-current",
+}
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do, why, and the metric that it rests on."""
+
+    action: Action
+    reason: str
+    metric: str
+
+
+def advise(
+    current: object, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
+) -> Advice:
+    """Return what follows from the scores; Quilt comes first in `methods`."""
+    quilt, *rest = methods
+    others = [method for method in rest if method.name != INCUMBENT]
+    incumbent = next((method for method in rest if method.name == INCUMBENT), None)
+    best = _find_best(quilt, others)
+    metric = quilt.shown_score.metric
+    if incumbent is not None and best.against_incumbent is not None:
+        metric = best.against_incumbent.metric
+    action, reason = _refuse(current, best, constant, has_incumbent=incumbent is not None)
+    if not reason and best.against_incumbent is not None:
+        action, reason = _against_incumbent(current, best, best.against_incumbent)
+    elif not reason:
+        action, reason = _among_new(current, quilt, others)
+    return Advice(action, reason, metric)
+
+
+def sentences(
+    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
+) -> tuple[str, str, str]:
+    """Return what was used, what it gains and what to do, for the person who must approve it."""
+    advice = advise(selection.current, methods, constant)
+    return _used(selection), _gained(selection, methods), advice.reason
+
+
+def _find_best(quilt: MethodScore, others: Sequence[MethodScore]) -> MethodScore:
+    """Return the method that is clearly and noticeably better than Quilt, or Quilt."""
+    far_ahead = [other for other in others if _is_far_ahead(other)]
+    return min(far_ahead, key=lambda other: other.comparison.difference, default=quilt)
+
+
+def _refuse(
+    current: object, best: MethodScore, constant: ConstantAnswer | None, *, has_incumbent: bool
+) -> tuple[Action, str]:
+    """Return why the rows allow no conclusion; no reason if they do."""
+    if not best.n_rows:
+        return "collect-more", "Hold some rows out and measure before you take this model."
+    if best.n_rows < _FEW:
+        return "collect-more", (
+            f"{plural(best.n_rows, 'held-out row')} cannot tell: label more rows of {current}, or "
+            "hold more of them out, before you take this model."
+        )
+    if constant is not None and _is_no_better(best, constant):
+        end = "keep the incumbent" if has_incumbent else "do not take it on them alone"
+        reason = (
+            f"{_describe_constant(best, constant)}, so they do not show that this model has "
+            f"learned anything: {end}."
+        )
+        return "keep-incumbent" if has_incumbent else "collect-more", reason
+    return "collect-more", ""
+
+
+def _is_no_better(best: MethodScore, constant: ConstantAnswer) -> bool:
+    """Return whether a constant answer does as well, by the metric if it is known for both."""
+    score = best.shown_score
+    if score.value is None or constant.score is None:
+        return constant.n_right >= best.n_right
+    if score.lower_is_better:
+        return constant.score <= score.value
+    return constant.score >= score.value
+
+
+def _describe_constant(best: MethodScore, constant: ConstantAnswer) -> str:
+    score = best.shown_score
+    if score.metric == "accuracy" or score.value is None or constant.score is None:
+        more = constant.n_right > best.n_right
+        end = f", {best.name} only {best.n_right:,}" if more else " as well"
+        return (
+            f"Always answering {constant.label} gets {constant.n_right:,} of these rows right{end}"
+        )
+    return (
+        f"Without looking at the rows, always answering {constant.label}, the "
+        f"{metric_words(score.metric)} is {_figure(constant.score)}, and that of {best.name} is "
+        f"{_figure(score.value)}"
+    )
+
+
+def _against_incumbent(
+    current: object, best: MethodScore, compared: Comparison
+) -> tuple[Action, str]:
+    """Return what follows from the comparison of the best new model with the one in use."""
+    by = f"(by {_figure(abs(compared.difference))} in {metric_words(compared.metric)})"
+    if compared.verdict == "better" and best.name == QUILT:
+        return "promote", f"Take this model: it is clearly better than the incumbent {by}."
+    if compared.verdict == "better":
+        return _ACTIONS[best.name], (
+            f"Do not take this model: train on {_ROWS[best.name]} instead, which does better, and "
+            f"clearly better than the incumbent {by}."
+        )
+    than = "this model" if best.name == QUILT else f"training on {_ROWS[best.name]}"
+    if compared.verdict == "worse":
+        return "keep-incumbent", f"Keep the incumbent: it is clearly better than {than} {by}."
+    return "keep-incumbent", (
+        f"Keep the incumbent: {best.n_rows:,} rows show no clear difference between it and {than} "
+        f"{by}; look again when there are more labelled rows of {current}."
+    )
+
+
+def _among_new(
+    current: object, quilt: MethodScore, others: Sequence[MethodScore]
+) -> tuple[Action, str]:
+    """Return what follows from the comparison of Quilt with the simpler ways to train."""
+    if all(other.verdict == "no clear difference" for other in others):
+        return "collect-more", (
+            f"{quilt.n_rows:,} rows show no clear difference, so they speak neither for this model "
+            f"nor against it: take it or not, and look again when there are more labelled rows of "
+            f"{current}."
+        )
+    best = _find_best(quilt, others)
+    if best.name != QUILT:
+        reason = f"Do not take this model: train on {_ROWS[best.name]} instead, which does better."
+        return _ACTIONS[best.name], reason
+    better = [other.name for other in others if other.verdict == "better"]
+    if len(better) == len(others):
+        than = "the others" if len(others) > 1 else f"{better[0]}, the only other"
+        return "promote", f"Take this model: it is clearly better than {than}."
+    if better:
+        rest = [other for other in others if other.name not in better]
+        return "promote", _either(quilt, better, rest)
+    worse = [other for other in others if other.verdict == "worse"]
+    rows = " or ".join(_ROWS[other.name] for other in worse)
+    return _ACTIONS[worse[0].name], (
+        f"Train on {rows}, which is simpler, or take this model: it is clearly behind, but by "
+        f"less than {_negligible(quilt)}."
+    )
+
+
+def _either(quilt: MethodScore, better: Sequence[str], others: Sequence[MethodScore]) -> str:
+    """Return that both this model and simpler ones, equally good so far, may be taken."""
+    rows = " or ".join(_ROWS[other.name] for other in others)
+    compared = " and ".join(
+        f"{'slightly behind' if other.verdict == 'worse' else 'not clearly different from'} "
+        f"{other.name}"
+        for other in others
+    )
+    return (
+        f"Take this model, or train on {rows}, which is simpler: on {quilt.n_rows:,} rows this "
+        f"model is clearly better than {' and '.join(better)}, and {compared}."
+    )
+
+
+def _is_far_ahead(other: MethodScore) -> bool:
+    """Return whether a method is clearly better than Quilt, by more than next to nothing."""
+    score = other.shown_score
+    least = _NEGLIGIBLE
+    if score.lower_is_better and score.value is not None:
+        least = _NEGLIGIBLE_LOSS * score.value
+    return other.verdict == "worse" and -other.comparison.difference >= least
+
+
+def _negligible(quilt: MethodScore) -> str:
+    score = quilt.shown_score
+    if score.metric == "accuracy":
+        return f"{100 * _NEGLIGIBLE:g} % of the rows"
+    if score.lower_is_better:
+        return f"{100 * _NEGLIGIBLE_LOSS:g} % of its {metric_words(score.metric)}"
+    return f"{_NEGLIGIBLE:g} in {metric_words(score.metric)}"
+
+
+def _used(selection: Selection) -> str:
+    used = [use for use in selection if use.used]
+    were = "was" if 1 in (len(used), len(selection)) else "were"
+    rows = f"{sum(use.n_rows for use in used):,} of {plural(sum(selection.n_rows), 'past row')}"
+    names = _named_groups(selection)
+    return (
+        f"For {selection.current}, {len(used)} of {plural(len(selection), 'past segment')} {were} "
+        f"used ({rows}){': ' if names else ''}{names}; {selection.composition()}."
+    )
+
+
+def _named_groups(selection: Selection) -> str:
+    """Return the segments by what became of them."""
+    groups: dict[str, list[object]] = {"used": [], "used in part": [], "dropped": []}
+    for use in selection:
+        groups[use.word].append(use.name)
+    return "; ".join(
+        f"{'' if word == 'used' else f'{word}: '}{name_some(names)}"
+        for word, names in groups.items()
+        if names
+    )
+
+
+def _gained(selection: Selection, methods: Sequence[MethodScore]) -> str:
+    quilt, *others = methods
+    if quilt.accuracy is None:
+        return f"No rows of {selection.current} were held out, so what this gains is not known."
+    score = quilt.shown_score
+    low, high = (_share(end) for end in quilt.interval)
+    ends, by = f", 95 % interval {low} to {high}", ""
+    if score.metric != "accuracy" and score.value is not None and score.interval is not None:
+        ends, (first, last) = "", score.interval
+        by = (
+            f"; its {metric_words(score.metric)} is {_figure(score.value)} (95 % interval "
+            f"{_figure(first)} to {_figure(last)})"
+        )
+    compared = "".join(f"; {_compare(other)}" for other in others)
+    return (
+        f"Of {plural(quilt.n_rows, 'held-out row')} of {selection.current}, Quilt gets "
+        f"{quilt.n_right:,} right ({_share(quilt.accuracy)}{ends}){by}{compared}."
+    )
+
+
+def _compare(other: MethodScore) -> str:
+    """Return how Quilt compares with a method, in words."""
+    compared, value = other.comparison, other.shown_score.value
+    name = "the incumbent" if other.name == INCUMBENT else other.name
+    if compared.metric == "accuracy":
+        return (
+            f"{name} gets {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
+            f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} only Quilt gets right, "
+            f"{other.losses:,} only {name})"
+        )
+    low, high = compared.interval
+    difference, ends = _figure(compared.difference), f"{_figure(low)} to {_figure(high)}"
+    by = f"difference {difference}, 95 % interval {ends}"
+    if compared.metric != other.shown_score.metric:
+        words = metric_words(compared.metric)
+        return f"by {words} Quilt is {_VERDICTS[other.verdict]} than {name} ({by})"
+    return f"{name} has {_figure(value)}, and Quilt is {_VERDICTS[other.verdict]} ({by})"
+
+
+def _figure(value: float | None) -> str:
+    return f"{value:.3f}" if value is not None and math.isfinite(value) else "unknown"
+
+
+def _share(value: float | None) -> str:
+    return percent(0.0) if value is None else f"{100 * value:.1f} %"
