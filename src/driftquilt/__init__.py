@@ -1,8 +1,8 @@
 """Concept drift: choose which past data to retrain on.
 
-driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`; on
-a live stream, with `QuiltStream`, or with `RiverQuilt` inside of river; with `Client` or
-`AsyncClient` on a stream that a service keeps.
+driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`, or
+with `QuiltSelector` around your own model; on a live stream, with `QuiltStream`, or with
+`RiverQuilt` inside of river; with `Client` or `AsyncClient` on a stream that a service keeps.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from driftquilt.client import AsyncClient, Client
     from driftquilt.integrations.river import RiverQuilt
     from driftquilt.learners.torch_module import TorchLearner
-    from driftquilt.quilt.classifier import QuiltClassifier
+    from driftquilt.quilt.classifier import QuiltClassifier, select_segments
+    from driftquilt.quilt.selector import QuiltSelector
     from driftquilt.stream import QuiltStream
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "MissingExtraError",
     "ModelFileError",
     "QuiltClassifier",
+    "QuiltSelector",
     "QuiltStream",
     "RiverQuilt",
     "ServiceError",
@@ -44,6 +46,7 @@ __all__ = [
     "StoreError",
     "TorchLearner",
     "__version__",
+    "select_segments",
 ]
 
 __version__ = "0.1.0"
@@ -53,9 +56,11 @@ _LAZY = {
     "AsyncClient": "driftquilt.client",
     "Client": "driftquilt.client",
     "QuiltClassifier": "driftquilt.quilt.classifier",
+    "QuiltSelector": "driftquilt.quilt.selector",
     "QuiltStream": "driftquilt.stream",
     "RiverQuilt": "driftquilt.integrations.river",
     "TorchLearner": "driftquilt.learners.torch_module",
+    "select_segments": "driftquilt.quilt.classifier",
 }
 
 

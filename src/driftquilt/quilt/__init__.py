@@ -1,6 +1,8 @@
 """Quilt itself: the method, its explanation, the classifier and its file.
 
 QuiltClassifier            scikit-learn's contract
+QuiltSelector              the same for any scikit-learn estimator
+select_segments            the answer alone
 Quilt, DEFAULT, PAPER      the method on segments, and its two presets
 Selection, SegmentUse      what became of every past segment, and why
 Threads, Processes         where trainings run
@@ -12,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from driftquilt.quilt.classifier import QuiltClassifier
+    from driftquilt.quilt.classifier import QuiltClassifier, select_segments
     from driftquilt.quilt.executor import Executor, Processes, Threads, one_blas_thread
     from driftquilt.quilt.explanation import SegmentUse, Selection
     from driftquilt.quilt.method import (
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         Training,
         TriedBound,
     )
+    from driftquilt.quilt.selector import QuiltSelector, TriedSet
 
 __all__ = [
     "DEFAULT",
@@ -38,16 +41,19 @@ __all__ = [
     "Quilt",
     "QuiltClassifier",
     "QuiltModel",
+    "QuiltSelector",
     "SegmentUse",
     "Selection",
     "Threads",
     "Training",
     "TriedBound",
+    "TriedSet",
     "one_blas_thread",
+    "select_segments",
 ]
 
 _MODULES = {
-    "classifier": ("QuiltClassifier",),
+    "classifier": ("QuiltClassifier", "select_segments"),
     "executor": ("Executor", "Processes", "Threads", "one_blas_thread"),
     "explanation": ("SegmentUse", "Selection"),
     "method": (
@@ -61,6 +67,7 @@ _MODULES = {
         "Training",
         "TriedBound",
     ),
+    "selector": ("QuiltSelector", "TriedSet"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -25,7 +25,8 @@ together where it has none, and less the more it has. Both choices, of a candida
 weights, listen to them.
 
 `choose_candidate` leans the same way: of the candidates whose loss cannot be told from the lowest,
-it takes the one that uses most of the past.
+it takes the one that uses most of the past. `choose_by_score` does so for any metric, by the score
+of all rows and those with one block of rows left out each (the jackknife).
 A fold has few rows to choose by, so it listens to those of the others too, by `OTHER_FOLDS`.
 
     likelihood  (K, n)  what each of K models gives to the true class of each labelled row, in
@@ -47,7 +48,15 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Pick, Segment, gather
 
-__all__ = ["OTHER_FOLDS", "PARTS", "blend_weights", "borrow_rows", "choose_candidate"]
+__all__ = [
+    "OTHER_FOLDS",
+    "PARTS",
+    "blend_weights",
+    "blocks_of",
+    "borrow_rows",
+    "choose_by_score",
+    "choose_candidate",
+]
 
 #: What a blended model is made of, in the order of its weights.
 PARTS = ("all", "selected", "current")
@@ -91,21 +100,25 @@ def blend_weights(
     weight: NDArray[np.floating],
     coverage: float = 1.0,
     n_borrowed: int = 0,
+    *,
+    belief: NDArray[np.float64] = _BELIEF,
+    negligible: float = _NEGLIGIBLE,
 ) -> NDArray[np.float64]:
-    """The weight of each of `PARTS`, which add up to 1.
+    """The weight of each of `PARTS`, which add up to 1; or of other models, if "all" comes first.
 
-    `coverage` is the share of past rows whose class the labelled rows have. The last `n_borrowed`
-    rows are not labelled rows of the present, so the standard error leaves them out.
+    `coverage` is the share of past rows whose class the labelled rows have, `belief` how many rows
+    speak for each model before any is seen. A weight below `negligible` becomes 0. The last
+    `n_borrowed` rows are not labelled rows of the present; the standard error leaves them out.
     """
     L = np.maximum(likelihood, _LOWEST)
-    best = _most_likely(L, weight)
+    best = _most_likely(L, weight, belief)
     rest = np.eye(len(L))[0]
     mixtures = [(1 - share) * rest + share * best for share in _SHARES]
     gains = [np.log(mixture @ L) - np.log(L[0]) for mixture in mixtures]
     safe = [_mean(d, weight) - _error(d, weight, n_borrowed) for d in gains]
     chosen = mixtures[int(np.argmax(safe))]
     chosen = (1 - coverage) * rest + coverage * chosen
-    chosen = np.where(chosen < _NEGLIGIBLE, 0.0, chosen)
+    chosen = np.where(chosen < negligible, 0.0, chosen)
     weights: NDArray[np.float64] = chosen / chosen.sum()
     return weights
 
@@ -123,12 +136,41 @@ def choose_candidate(
     return best
 
 
-def _most_likely(L: NDArray[np.float64], weight: NDArray[np.floating]) -> NDArray[np.float64]:
+def choose_by_score(scores: NDArray[np.float64], errors: float = _ERRORS) -> int:
+    """The candidate to use, by scores of shape (K, 1 + B); the later ones are preferred.
+
+    The first column is the score of all rows, the others those without each block of `blocks_of`.
+    A later candidate is taken if it is worse by at most so many standard errors. Where no score is
+    defined, it is the last one.
+
+    >>> choose_by_score(np.array([[0.9, 0.9, 0.9], [0.8, 0.7, 0.9], [0.5, 0.5, 0.5]]), errors=1)
+    1
+    """
+    defined = np.flatnonzero(np.isfinite(scores[:, 0]))
+    if not len(defined):
+        return len(scores) - 1
+    best = int(defined[np.argmax(scores[defined, 0])])
+    for number in range(len(scores) - 1, best, -1):
+        whole, *left_out = scores[best] - scores[number]
+        spread = np.sqrt((1 - 1 / len(left_out)) * np.sum((left_out - np.mean(left_out)) ** 2))
+        if whole <= errors * spread:
+            return number
+    return best
+
+
+def blocks_of(n_rows: int) -> list[NDArray[np.intp]]:
+    """The rows of each block of neighbours that counts as one observation."""
+    return np.array_split(np.arange(n_rows), min(_BLOCKS, n_rows))
+
+
+def _most_likely(
+    L: NDArray[np.float64], weight: NDArray[np.floating], belief: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """The weights under which the labels are most likely, some rows being believed before."""
     weights = np.full(len(L), 1 / len(L))
     for _ in range(_EM_STEPS):
         shares = weights[:, None] * L
-        weights = (shares / shares.sum(axis=0)) @ weight + _BELIEF
+        weights = (shares / shares.sum(axis=0)) @ weight + belief
         weights /= weights.sum()
     return weights
 
@@ -140,5 +182,5 @@ def _mean(values: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
 def _error(values: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int) -> float:
     """The standard error of the mean, each block of neighbours being one observation."""
     off = ((values - _mean(values, weight)) * weight)[: len(values) - n_borrowed]
-    blocks = np.array_split(off, min(_BLOCKS, len(off)))
-    return float(np.sqrt(sum(block.sum() ** 2 for block in blocks)) / weight.sum())
+    sums = [off[block].sum() for block in blocks_of(len(off))]
+    return float(np.sqrt(sum(total**2 for total in sums)) / weight.sum())

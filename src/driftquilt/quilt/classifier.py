@@ -37,21 +37,32 @@ from sklearn.utils.validation import check_is_fitted
 from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, count_rows, cut
 from driftquilt.core.selection import Rule
+from driftquilt.data.arrow import ArrowFrame
 from driftquilt.data.calendar import sources
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.frame import read_frame
+from driftquilt.data.frame import Frame, read_frame
 from driftquilt.data.labels import warn_of_order
 from driftquilt.data.rows import Features, Rows, read_array
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.executor import ENGINES, Executor, Threads, find_executor, one_blas_thread
+from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import DEFAULT, PAPER, FoldTrial, Quilt, QuiltModel
 from driftquilt.quilt.model_file import pack, read_model, starts_alike, unpack, write_model
 from driftquilt.search.base import Search
 from driftquilt.search.shared import Shared
 
-__all__ = ["QuiltClassifier", "RemoteHistory", "check_parameters", "class_weights", "to_matrix"]
+__all__ = [
+    "QuiltClassifier",
+    "RemoteHistory",
+    "check_parameters",
+    "class_weights",
+    "keep_features",
+    "refuse_one_class",
+    "select_segments",
+    "to_matrix",
+]
 
 _SEARCHES = {"shared": DEFAULT.search, "bayes": PAPER.search}
 
@@ -393,11 +404,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         weights = class_weights(seen, self.class_weight)
         rows = seen.weighing(seen.weight if weights is None else seen.weight * weights[seen.y])
-        if len(rows.y) < 2 or len(rows.classes) < 2:  # noqa: PLR2004
-            raise InputError(
-                f"found {len(rows.y)} sample(s) of {len(rows.classes)} class(es) "
-                f"{rows.classes.tolist()}; training needs at least two rows and two classes"
-            )
+        refuse_one_class(rows)
         encoder = self._fit_encoder(rows)
         warn_of_order(rows.segments)
         learner = self.make_learner()
@@ -516,14 +523,47 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder_ = encoder
         self._seen = rows
         if not isinstance(rows.features, np.ndarray):
-            names = sources(rows.features.columns)
-            self.n_features_in_ = len(names)
-            if rows.features.named:
-                self.feature_names_in_ = np.array(names, dtype=object)
+            keep_features(self, rows.features)
         else:
             self.n_features_in_, self.row_shape_ = rows.features.shape[1], rows.features.shape[1:]
             is_table = isinstance(learner, MLP)
             self.row_dtype_ = np.dtype(np.float32) if is_table else rows.features.dtype
+
+
+def select_segments(
+    X: Any,
+    y: Any,
+    segments: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    **settings: Any,
+) -> Selection:
+    """Return which past segments to train on, with a weight for each; the last one is current.
+
+    `settings` are those of `QuiltClassifier`, such as `random_state=0`. What a segment's rows
+    count is its `weight`; `row_weights(segments)` gives them row by row, for the `sample_weight`
+    of another model.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X, month = rng.normal(size=(660, 2)), np.repeat(["April", "May", "June"], [300, 300, 60])
+    >>> y = (X[:, 0] > 0) ^ (month == "April")
+    >>> selection = select_segments(X, y, month, hidden_units=32, random_state=0)
+    >>> {use.name: use.used for use in selection}
+    {'April': False, 'May': True}
+    >>> weight = selection.row_weights(month)
+    >>> bool(weight[0] < weight[300] <= weight[-1] == 1)
+    True
+    """
+    classifier = QuiltClassifier(**settings).fit(X, y, segments, sample_weight)
+    selection: Selection = classifier.selection_
+    return selection
+
+
+def keep_features(estimator: Any, features: Frame | ArrowFrame) -> None:
+    """Set what scikit-learn wants to know of the columns that an estimator was fitted on."""
+    names = sources(features.columns)
+    estimator.n_features_in_ = len(names)
+    if features.named:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def class_weights(
@@ -550,6 +590,15 @@ def class_weights(
         seen = np.unique(y)
         weights[seen] = compute_class_weight(class_weight, classes=seen, y=y)
     return weights
+
+
+def refuse_one_class(rows: Rows) -> None:
+    """Raise InputError for rows that no classifier can be trained on."""
+    if len(rows.y) < 2 or len(rows.classes) < 2:  # noqa: PLR2004
+        raise InputError(
+            f"found {len(rows.y)} sample(s) of {len(rows.classes)} class(es) "
+            f"{rows.classes.tolist()}; training needs at least two rows and two classes"
+        )
 
 
 def _width(features: Features, encoder: Encoder | None) -> int:

@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Segment
 from driftquilt.core.selection import Rule
+from driftquilt.data.labels import read_segments
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.quilt.blending import PARTS
 from driftquilt.search.base import Trial
@@ -221,7 +222,8 @@ class Selection(Sequence[SegmentUse]):
     """Every past segment, oldest first; also reached by name with `of`.
 
     `blend` is how much of the model comes from all data, from the selected segments, and from the
-    current one alone.
+    current one alone. `weights` are those of the segments where held-out rows have chosen them for
+    another model (`QuiltSelector`); else they follow from the blend and the epochs.
     """
 
     names: tuple[Hashable, ...]
@@ -231,6 +233,7 @@ class Selection(Sequence[SegmentUse]):
     current: Hashable = None
     n_current: int = 0
     blend: tuple[float, float, float] = _WHOLE
+    weights: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -241,7 +244,7 @@ class Selection(Sequence[SegmentUse]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             shares = [_epoch_shares(self.folds, s, self.rule) for s in range(len(self))]
-            used = which_used([self._weight(share) for share in shares])
+            used = which_used([self._weight(s, share) for s, share in enumerate(shares)])
             uses = [self._use(s, *of) for s, of in enumerate(zip(shares, used, strict=True))]
             return uses[index]
         if isinstance(index, str):
@@ -269,6 +272,19 @@ class Selection(Sequence[SegmentUse]):
             raise InputError(f"no past segment is called {name!r}; there are {list(self.names)!r}")
         use: SegmentUse = self[:][self.names.index(name)]
         return use
+
+    def row_weights(self, segments: Any) -> NDArray[np.float64]:
+        """Return what each row counts in the model, by the segment that it belongs to.
+
+        A current row counts 1, a past row the weight of its segment: a `sample_weight` for any
+        other model.
+        """
+        names, codes = read_segments(segments, len(segments))
+        known = {use.name: use.weight for use in self} | {self.current: 1.0}
+        if unknown := [name for name in names if name not in known]:
+            raise InputError(f"no segment is called {unknown[0]!r}; there are {list(known)!r}")
+        weights: NDArray[np.float64] = np.array([known[name] for name in names])[codes]
+        return weights
 
     def explain(self) -> str:
         """One sentence per past segment."""
@@ -299,6 +315,7 @@ class Selection(Sequence[SegmentUse]):
             "rule": [self.rule.use_disparity, self.rule.use_gain],
             "current": [_json_name(self.current), self.n_current],
             "blend": list(self.blend),
+            **({} if self.weights is None else {"weights": list(self.weights)}),
             "folds": [fold.to_json() for fold in self.folds],
         }
 
@@ -310,7 +327,8 @@ class Selection(Sequence[SegmentUse]):
             all_data, selected, alone = map(float, record.get("blend", _WHOLE))
             blend = (all_data, selected, alone)
             rule, (current, n_current) = Rule(*record["rule"]), record["current"]
-            selection = cls(names, n_rows, folds, rule, current, n_current, blend)
+            weights = tuple(map(float, record["weights"])) if "weights" in record else None
+            selection = cls(names, n_rows, folds, rule, current, n_current, blend, weights)
             _check_shapes(selection)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the record of the selection is damaged: {error!r}") from error
@@ -359,8 +377,10 @@ class Selection(Sequence[SegmentUse]):
     def _scores_note(self) -> str:
         return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
 
-    def _weight(self, shares: _EpochShares) -> float:
+    def _weight(self, s: int, shares: _EpochShares) -> float:
         """What a row counts: as all do in the part of all data, and if selected, in that part."""
+        if self.weights is not None:
+            return self.weights[s]
         all_data, selected, _ = self.blend
         return all_data + selected * shares.used
 
@@ -371,21 +391,24 @@ class Selection(Sequence[SegmentUse]):
         return SegmentUse(
             self.names[s],
             self.n_rows[s],
-            self._weight(shares),
+            self._weight(s, shares),
             used,
             shares.used,
             disparity,
             gain,
             shares.too_far,
             shares.away,
-            self._reason(shares),
+            self._reason(s, shares),
             figures,
         )
 
-    def _reason(self, shares: _EpochShares) -> str:
+    def _reason(self, s: int, shares: _EpochShares) -> str:
         """What gave the segment its weight: its gradient, or how much the other parts have."""
         all_data, selected, alone = self.blend
-        gradient, is_dropped = _gradient(shares, self.rule), self._weight(shares) < _HARDLY
+        gradient, is_dropped = _gradient(shares, self.rule), self._weight(s, shares) < _HARDLY
+        if self.weights is not None:
+            effect = "do not improve" if is_dropped else "improve"
+            return f"its rows {effect} the answers for held-out current rows; {gradient}"
         if is_dropped and shares.used > _MOST:
             return f"{self.current} alone makes up {percent(alone)} of the model; {gradient}"
         if not is_dropped and shares.used < 1 and all_data > selected * shares.used:
@@ -431,7 +454,8 @@ def _json_name(name: Hashable) -> Any:
 
 def _check_shapes(selection: Selection) -> None:
     """ValueError unless every part speaks of the same segments and epochs."""
-    if len(selection.n_rows) != len(selection.names) or not selection.folds:
+    lengths = {len(selection.n_rows), len(selection.weights or selection.names)}
+    if lengths != {len(selection.names)} or not selection.folds:
         raise ValueError("names, n_rows and folds do not belong together")
     for fold in selection.folds:
         shape = (len(fold.validation_loss), len(selection.names))

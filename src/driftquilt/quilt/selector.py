@@ -1,0 +1,556 @@
+"""QuiltSelector: which past rows to train your own model on, for any scikit-learn estimator.
+
+Quilt's own net ranks the past segments. Training sets are nested along that ranking: the current
+rows with nothing, the best past segment, the best 2, 4, ... and all of them, and all of them with
+the current rows weighted up to half of the total. The estimator itself judges them: blocks in time
+of the labelled current rows take turns at being held out, and what a set is worth is what a model
+trained on it says of rows that it was not trained on. After the first block only the best sets and
+"everything" go on.
+
+The model is a blend of the estimator's fits on these sets, as in `blending`: weights of highest
+likelihood, drawn back towards "everything" as far as the held-out rows leave doubt. Most sets have
+no weight; often one is left. With `scoring`, one set alone replaces the blend where it scores
+higher by more than a standard error.
+
+>>> import numpy as np
+>>> from sklearn.tree import DecisionTreeClassifier
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(680, 2))
+>>> month = np.repeat(["April", "May", "June"], [300, 300, 80])
+>>> y = np.where((X[:, 0] > 0) ^ (month == "April"), "buys", "leaves")  # April: another world
+>>> model = QuiltSelector(DecisionTreeClassifier(max_depth=3), random_state=0)
+>>> model.fit(X, y, segments=month).predict([[2.0, 0.0], [-2.0, 0.0]])
+array(['buys', 'leaves'], dtype='<U6')
+>>> {use.name: use.used for use in model.selection_}
+{'April': False, 'May': True}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from driftquilt.core.selection import Rule
+from driftquilt.data.categories import Categories
+from driftquilt.data.rows import Rows
+from driftquilt.errors import InputError
+from driftquilt.quilt.blending import blend_weights, blocks_of, choose_by_score
+from driftquilt.quilt.classifier import QuiltClassifier, keep_features, refuse_one_class
+from driftquilt.quilt.explanation import Selection
+from driftquilt.quilt.metrics import Metric, Scoring, find_metric
+
+__all__ = ["QuiltSelector", "TriedSet"]
+
+_N_BEST = 3  # sets that go on after the first block, with "everything"
+_BELIEF = 1.0  # rows that speak for each set before any is seen
+_NEGLIGIBLE = 0.05  # share of the model below which a fit is not worth its time
+_SURE = 0.9  # probability of an answer without probabilities
+_LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
+_FEWEST_FOLDS = 2
+_ONE_ERROR = 1.0  # by which a set has to score higher than the blend
+
+
+class TriedSet(NamedTuple):
+    """A training set that was judged, in a line.
+
+    It has the current rows and those of the `n_segments` best past segments, `n_rows` in all. If
+    it is `balanced`, current rows count up to half of the total. `score` is that of the `n_judged`
+    held-out rows; `share` is how much of the model was trained on it.
+    """
+
+    n_segments: int
+    balanced: bool
+    n_rows: int
+    n_judged: int
+    score: float
+    share: float
+
+
+class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Train any classifier on the past segments that still hold.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What is trained: LightGBM, XGBoost, CatBoost, a scikit-learn classifier or pipeline. One
+        whose `fit` takes no `sample_weight` is given resampled rows instead. Data frames reach it
+        as they are, but for LightGBM, CatBoost, XGBoost with `enable_categorical` and
+        `HistGradientBoostingClassifier` text columns become pandas categories.
+    quilt : QuiltClassifier, optional
+        What ranks the past segments; by default `QuiltClassifier()`.
+    scoring : str, dict or callable, optional
+        What "better" means: the name of a scikit-learn scorer, "precision_at_5%", a cost matrix
+        or a scorer; by default the log loss, or the accuracy of an estimator without
+        probabilities. Rows of a fit count by their weight, held-out rows of a score all alike.
+    blend : bool
+        Whether the model may blend the fits on several training sets; False takes one.
+    n_folds : int
+        Blocks of current rows that take turns at being held out.
+    judged_rows : int, optional
+        At most so many past rows are used in a fit that only judges a training set, drawn at
+        random and weighted up; None uses all. The model itself is trained on all rows of its sets.
+    random_state : int, optional
+        Seed of the ranking, of drawn rows, and of every `random_state` of the estimator that is
+        None.
+
+    Attributes
+    ----------
+    estimators_, shares_ : list of estimators, ndarray
+        The fitted estimators, largest share first, and how much of the answer each gives.
+    estimator_ : estimator
+        The one with the largest share.
+    classes_ : ndarray
+        The labels, sorted.
+    selection_ : Selection
+        Per past segment what one of its rows counts in this model, and the scores of the ranking.
+    sample_weight_ : ndarray
+        What each row given to `fit` counts, by the weights of the segments; for use elsewhere.
+    search_ : list of TriedSet
+        Every training set that was judged, with its score.
+    metric_ : Metric
+        What `scoring` stands for.
+
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        quilt: QuiltClassifier | None = None,
+        scoring: Scoring | None = None,
+        blend: bool = True,
+        n_folds: int = 3,
+        judged_rows: int | None = 5_000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.quilt = quilt
+        self.scoring = scoring
+        self.blend = blend
+        self.n_folds = n_folds
+        self.judged_rows = judged_rows
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        segments: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Choose past segments and train the estimator.
+
+        `segments` is the segment that each row belongs to. They count in order of first
+        appearance; the last one is the current segment. None means that all rows are current,
+        and the estimator is simply trained. Rows of weight 0 count as if they were not there.
+        """
+        self._check_parameters()
+        seen = Rows.read(X, y, segments, sample_weight)
+        kept, rows = np.flatnonzero(seen.weight > 0), seen.weighing(seen.weight)
+        refuse_one_class(rows)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        estimator = self.estimator if self.random_state is None else _seeded(self.estimator, seed)
+        trainer = _Trainer(estimator, X, kept, rows.classes, rows.y, seed)
+        ranking = self._rank(rows, seed)
+        search = _Search(trainer, rows, _order(ranking), self.n_folds, self.judged_rows)
+        sets = search.judge()
+        has_chances = hasattr(self.estimator, "predict_proba")
+        self.metric_ = find_metric(self.scoring or (None if has_chances else "accuracy"))
+        shares = search.share(sets, self.metric_, blend=self.blend)
+        by_share = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
+        self._fits = [search.train(sets[number]) for number in by_share]
+        self._categories = trainer.categories
+        self.estimators_ = [fit.model for fit in self._fits]
+        self.shares_, self.estimator_ = shares[by_share], self.estimators_[0]
+        self.classes_ = rows.classes
+        self.search_ = search.lines(sets, self.metric_, shares)
+        self.selection_ = search.explain(ranking, sets, shares)
+        self.sample_weight_ = np.zeros(len(seen.y))
+        self.sample_weight_[kept] = rows.weight * search.row_weights(sets, shares)
+        self._keep_features(seen)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row; with a cost matrix as `scoring`, the cheapest."""
+        codes = self.metric_.decide(self._chances(X), self.classes_)
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities of each row, in the order of `classes_`."""
+        return self._chances(X)
+
+    def explain(self) -> str:
+        """One sentence per past segment: what it counts in the model, and why."""
+        check_is_fitted(self)
+        text: str = self.selection_.explain()
+        return text
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.allow_nan = inner.allow_nan
+        tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
+        return tags
+
+    def _chances(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        table = self._categories.apply(X)
+        answers = [fit.chances(table, len(self.classes_)) for fit in self._fits]
+        chances: NDArray[np.float64] = np.tensordot(self.shares_, np.stack(answers), axes=1)
+        return chances
+
+    def _check_parameters(self) -> None:
+        if not hasattr(self.estimator, "fit") or is_regressor(self.estimator):
+            raise InputError(
+                f"estimator must be a classifier, but got {self.estimator!r}; there is no "
+                "selection for regression yet"
+            )
+        if self.quilt is not None and not isinstance(self.quilt, QuiltClassifier):
+            raise InputError(f"quilt must be None or a QuiltClassifier, but got {self.quilt!r}")
+        if not _is_count(self.n_folds) or self.n_folds < _FEWEST_FOLDS:
+            raise InputError(
+                f"n_folds must be a whole number of at least 2, but got {self.n_folds!r}"
+            )
+        if self.judged_rows is not None and not _is_count(self.judged_rows):
+            raise InputError(
+                f"judged_rows must be None or a whole number of at least 1, but got "
+                f"{self.judged_rows!r}"
+            )
+        find_metric(self.scoring)
+
+    def _rank(self, rows: Rows, seed: int) -> Selection:
+        """Let Quilt score the past segments; there is nothing to score without a past."""
+        if len(rows.segments) == 1:
+            return Selection((), (), (), Rule(), rows.segments[0], len(rows.y))
+        quilt = QuiltClassifier() if self.quilt is None else clone(self.quilt)
+        if quilt.random_state is None and self.random_state is not None:
+            quilt.set_params(random_state=seed)
+        selection: Selection = quilt.fit_rows(rows).selection_
+        return selection
+
+    def _keep_features(self, rows: Rows) -> None:
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        assert not isinstance(rows.features, np.ndarray)  # noqa: S101
+        keep_features(self, rows.features)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A fitted estimator; `codes` are the codes of the classes that it knows."""
+
+    model: Any
+    labels: NDArray[Any]
+    codes: NDArray[np.intp]
+
+    def chances(self, X: Any, n_classes: int) -> NDArray[np.float64]:
+        """Return the class probabilities of each row, (n, C)."""
+        if hasattr(self.model, "predict_proba"):
+            known = np.asarray(self.model.predict_proba(X), dtype=np.float64)
+            chances = np.zeros((len(known), n_classes))
+            chances[:, self.codes] = known
+            return chances
+        answers = self.codes[np.searchsorted(self.labels, self.model.predict(X))]
+        chances = np.full((len(answers), n_classes), (1 - _SURE) / max(n_classes - 1, 1))
+        chances[np.arange(len(answers)), answers] = _SURE
+        return chances
+
+
+class _Trainer:
+    """Fits of one estimator on some of the rows, which it is given as it wants them."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        kept: NDArray[np.intp],
+        classes: NDArray[Any],
+        y: NDArray[np.integer[Any]],
+        seed: int,
+    ) -> None:
+        self.estimator = estimator
+        self.categories = _categories(estimator, X)
+        self.X = self.categories.apply(X)
+        self.kept, self.classes, self.y, self.seed = kept, classes, y, seed
+
+    def fit(self, rows: NDArray[np.intp], weight: NDArray[np.float64]) -> _Fit:
+        """Fit a fresh estimator on rows of these numbers, each with its weight."""
+        keyword = _weight_keyword(self.estimator)
+        is_weighted = bool((weight != weight[0]).any())
+        if is_weighted and not keyword:
+            rows = _resample(rows, weight, self.seed)
+        codes, places = np.unique(self.y[rows], return_inverse=True)
+        if len(codes) == 1:  # which many estimators refuse
+            model = DummyClassifier().fit(np.zeros((len(rows), 1)), self.classes[self.y[rows]])
+            return _Fit(model, self.classes[codes], codes)
+        options: dict[str, Any] = {keyword: weight} if is_weighted and keyword else {}
+        if _comes_from(self.estimator, "catboost") and self.categories.columns:
+            options["cat_features"] = list(self.categories.columns)
+        # XGBoost takes labels from 0 on without a gap.
+        is_coded = _comes_from(_last_step(self.estimator), "xgboost")
+        labels = np.arange(len(codes)) if is_coded else self.classes[codes]
+        model = clone(self.estimator)
+        # Only this class gives the steps of a pipeline their weights.
+        is_pipeline = isinstance(model, Pipeline)
+        with config_context(**({"enable_metadata_routing": False} if is_pipeline else {})):
+            model.fit(self.take(rows), labels[places], **options)
+        return _Fit(model, labels, codes)
+
+    def take(self, rows: NDArray[np.intp]) -> Any:
+        """Return rows of these numbers as the estimator takes them."""
+        return _safe_indexing(self.X, self.kept[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Set:
+    """The current rows and some past ones; what its held-out fits say is filled in block by block.
+
+    past     numbers of its past rows
+    chances  (n_current, C), NaN where it was not judged
+    """
+
+    n_segments: int
+    balanced: bool
+    past: NDArray[np.intp]
+    chances: NDArray[np.float64]
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Which of the current rows it was judged on."""
+        mask: NDArray[np.bool_] = ~np.isnan(self.chances[:, 0])
+        return mask
+
+
+class _Search:
+    """Training sets along a ranking of past segments, and what the estimator makes of them.
+
+    `order` are the codes of the past segments, the best first.
+    """
+
+    def __init__(
+        self,
+        trainer: _Trainer,
+        rows: Rows,
+        order: Sequence[int],
+        n_folds: int,
+        judged_rows: int | None,
+    ) -> None:
+        self.trainer, self.rows, self.order = trainer, rows, order
+        self.n_folds, self.judged_rows = n_folds, judged_rows
+        is_current = rows.codes == len(order)
+        self.current, self.past = np.flatnonzero(is_current), np.flatnonzero(~is_current)
+        self.rank = np.empty(len(order) + 1, dtype=np.intp)
+        self.rank[[*order, len(order)]] = np.arange(len(order) + 1)
+
+    def sets(self) -> list[_Set]:
+        """Return every training set, "everything" first."""
+        n = len(self.order)
+        sizes = [n, *(k for k in (0, *(2**power for power in range(n.bit_length()))) if k < n)]
+        sets = [self._make_set(size, balanced=False) for size in sizes]
+        return [*sets, self._make_set(n, balanced=True)] if n else sets
+
+    def judge(self) -> list[_Set]:
+        """Hold blocks of current rows out, one after the other; give up poor sets after one."""
+        sets = self.sets()
+        if len(sets) == 1:
+            return sets
+        running = sets
+        for block in np.array_split(np.arange(len(self.current)), self.n_folds):
+            if not len(block):
+                continue
+            for one in running:
+                one.chances[block] = self._hold_out(one, block)
+            if running is sets:
+                likelihood = [self._log_likelihood(one, block).mean() for one in sets]
+                best = np.argsort(likelihood)[::-1][:_N_BEST]
+                running = [sets[number] for number in sorted({0, *best.tolist()})]
+        return sets
+
+    def share(self, sets: Sequence[_Set], metric: Metric, *, blend: bool) -> NDArray[np.float64]:
+        """Return how much of the model each set is to make up."""
+        if len(sets) == 1:
+            return np.ones(1)
+        whole = [number for number, one in enumerate(sets) if one.judged.all()]
+        likelihood = np.stack(
+            [np.exp(self._log_likelihood(sets[number], slice(None))) for number in whole]
+        )
+        y, weight = self.rows.y, self.rows.weight[self.current]
+        coverage = float(np.isin(y[self.past], np.unique(y[self.current])).mean())
+        belief = np.full(len(whole), _BELIEF)
+        mixture = blend_weights(likelihood, weight, coverage, belief=belief, negligible=_NEGLIGIBLE)
+        # Preferred ones come last: those that use more of the past, the blend after all.
+        singles = sorted(range(len(whole)), key=lambda k: (sets[whole[k]].n_segments, k == 0))
+        options = [*np.eye(len(whole))[singles], *([mixture] if blend else [])]
+        if not blend or metric.name != "log_loss":
+            chances = np.stack([sets[number].chances for number in whole])
+            scores = [self._scores(metric, np.tensordot(v, chances, axes=1)) for v in options]
+            errors = {"errors": _ONE_ERROR} if blend else {}
+            mixture = options[choose_by_score(np.array(scores), **errors)]
+        shares = np.zeros(len(sets))
+        shares[whole] = mixture
+        return shares
+
+    def train(self, one: _Set) -> _Fit:
+        """Train on all rows of a set."""
+        return self._fit(one, one.past, self.current)
+
+    def row_weights(self, sets: Sequence[_Set], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what each row counts in the model, where a current row counts 1."""
+        weights = np.zeros(len(self.rows.y))
+        weights[self.current] = 1.0
+        for one, share in zip(sets, shares, strict=True):
+            weights[one.past] += share * self._past_weight(one, self.current)
+        return weights
+
+    def lines(
+        self, sets: Sequence[_Set], metric: Metric, shares: NDArray[np.float64]
+    ) -> list[TriedSet]:
+        """Return every set in a line."""
+        y = self.rows.y[self.current]
+        return [
+            TriedSet(
+                one.n_segments,
+                one.balanced,
+                len(one.past) + len(self.current),
+                int(one.judged.sum()),
+                metric.score(y[one.judged], one.chances[one.judged], self.rows.classes),
+                float(share),
+            )
+            for one, share in zip(sets, shares, strict=True)
+        ]
+
+    def explain(
+        self, ranking: Selection, sets: Sequence[_Set], shares: NDArray[np.float64]
+    ) -> Selection:
+        """Return the ranking with the weights that the segments have in the model."""
+        n = len(self.order)
+        if not n:
+            return ranking
+        by_row, weights = self.row_weights(sets, shares), np.zeros(n)
+        weights[self.rows.codes[self.past]] = by_row[self.past]
+        whole = sum(s for one, s in zip(sets, shares, strict=True) if one.n_segments == n)
+        alone = sum(s for one, s in zip(sets, shares, strict=True) if one.n_segments == 0)
+        blend = (float(whole), float(max(1 - whole - alone, 0.0)), float(alone))
+        return replace(ranking, weights=tuple(weights.tolist()), blend=blend)
+
+    def _make_set(self, n_segments: int, *, balanced: bool) -> _Set:
+        past = self.past[self.rank[self.rows.codes[self.past]] < n_segments]
+        chances = np.full((len(self.current), len(self.rows.classes)), np.nan)
+        return _Set(n_segments, balanced, past, chances)
+
+    def _hold_out(self, one: _Set, block: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return what a fit without a block of current rows says of them."""
+        past = one.past
+        if self.judged_rows is not None and len(past) > self.judged_rows:
+            rng = np.random.default_rng(self.trainer.seed)
+            past = np.sort(rng.choice(past, self.judged_rows, replace=False))
+        fit = self._fit(one, past, np.delete(self.current, block))
+        return fit.chances(self.trainer.take(self.current[block]), len(self.rows.classes))
+
+    def _fit(self, one: _Set, past: NDArray[np.intp], current: NDArray[np.intp]) -> _Fit:
+        """Fit on current rows and on past ones, which stand for all past rows of the set."""
+        drawn = len(one.past) / max(len(past), 1)
+        weight = self.rows.weight.copy()
+        weight[past] *= drawn * self._past_weight(one, current)
+        rows = np.sort(np.concatenate([past, current]))
+        total = drawn * self.rows.weight[past].sum() + self.rows.weight[current].sum()
+        return self.trainer.fit(rows, weight[rows] * (total / weight[rows].sum()))
+
+    def _past_weight(self, one: _Set, current: NDArray[np.intp]) -> float:
+        """Return what a past row counts beside a current one."""
+        if not one.balanced:
+            return 1.0
+        ratio = self.rows.weight[current].sum() / self.rows.weight[one.past].sum()
+        return min(1.0, float(ratio))
+
+    def _log_likelihood(self, one: _Set, rows: Any) -> NDArray[np.float64]:
+        codes = self.rows.y[self.current][rows]
+        of_truth = one.chances[rows][np.arange(len(codes)), codes]
+        logs: NDArray[np.float64] = np.log(np.maximum(of_truth, _LOWEST))
+        return logs
+
+    def _scores(self, metric: Metric, chances: NDArray[np.float64]) -> list[float]:
+        """Return the score of all current rows, and those without each block of neighbours."""
+        y, n = self.rows.y[self.current], len(self.current)
+        parts = [np.arange(n), *(np.delete(np.arange(n), block) for block in blocks_of(n))]
+        return [metric.score(y[part], chances[part], self.rows.classes) for part in parts]
+
+
+def _order(ranking: Selection) -> list[int]:
+    """Return the past segments by number, from the one that Quilt used most to the one furthest."""
+    uses = list(ranking)
+    return sorted(range(len(uses)), key=lambda s: (-uses[s].share, uses[s].disparity.median))
+
+
+def _categories(estimator: Any, X: Any) -> Categories:
+    """Return how text columns reach an estimator."""
+    if _comes_from(estimator, "lightgbm"):
+        return Categories.fit(X)
+    if _comes_from(estimator, "xgboost") and estimator.get_params().get("enable_categorical"):
+        return Categories.fit(X)
+    if _comes_from(estimator, "catboost") and estimator.get_params().get("cat_features") is None:
+        return Categories.fit(X, missing="")
+    if isinstance(estimator, HistGradientBoostingClassifier):
+        by_type = isinstance(estimator.categorical_features, str)
+        return Categories.fit(X, limit=estimator.max_bins) if by_type else Categories()
+    return Categories()
+
+
+def _comes_from(estimator: Any, package: str) -> bool:
+    """Whether a class of the estimator is of a package, which need not be installed."""
+    return any(cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__)
+
+
+def _last_step(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _weight_keyword(estimator: Any) -> str:
+    """Return the name under which `fit` takes weights; empty if it does not."""
+    if not has_fit_parameter(_last_step(estimator), "sample_weight"):
+        return ""
+    if isinstance(estimator, Pipeline):
+        return f"{estimator.steps[-1][0]}__sample_weight"
+    return "sample_weight"
+
+
+def _resample(rows: NDArray[np.intp], weight: NDArray[np.float64], seed: int) -> NDArray[np.intp]:
+    """Draw as many rows as there are, each as often as its weight says, or once more or less.
+
+    >>> _resample(np.array([7, 8, 9]), np.array([2.0, 0.0, 1.0]), seed=0)
+    array([7, 7, 9])
+    """
+    start = np.random.default_rng(seed).random()
+    at = (start + np.arange(len(rows))) / len(rows) * weight.sum()
+    places = np.searchsorted(np.cumsum(weight), at, side="right")
+    drawn: NDArray[np.intp] = rows[np.minimum(places, len(rows) - 1)]
+    return drawn
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """Return a copy of which every `random_state` that is None is the seed."""
+    unset = [
+        name
+        for name, value in estimator.get_params().items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    ]
+    return clone(estimator).set_params(**dict.fromkeys(unset, seed))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
