@@ -78,12 +78,12 @@ class Metric:
     def score(self, y: NDArray[Any], chances: NDArray[Any], classes: NDArray[Any]) -> float:
         """Return the score of the labels `classes[y]` under probabilities of shape (n, C).
 
-        It is NaN where the metric is not defined, such as AUC of rows of one class.
+        It is NaN where the metric is not defined, such as AUC of rows that lack a class.
         """
         p = np.clip(np.asarray(chances, dtype=np.float64), _LOWEST, None)
         p /= p.sum(axis=1, keepdims=True)
         ranks = self.name.startswith(("roc_auc", "average_precision"))
-        if len(y) == 0 or (ranks and len(np.unique(y)) < _TWO):
+        if len(y) == 0 or (ranks and len(np.unique(y)) < len(classes)):
             return math.nan
         labels = np.asarray(classes)
         return float(self.scorer(_Answers(labels, self.decide(p, labels)), p, labels[y]))
@@ -142,10 +142,11 @@ class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _by_name(name: str, answers: _Answers, chances: NDArray[Any], y: NDArray[Any]) -> float:
     """Score by a scorer of scikit-learn; codes stand for labels, so that 1 is the positive one."""
     known = name if len(answers.classes_) == _TWO else _OF_MANY.get(name, name)
+    codes = np.searchsorted(answers.classes_, y)
+    if _ALIASES.get(known, known) == "neg_log_loss":  # theirs refuses rows that lack a class
+        return float(np.log(chances[np.arange(len(y)), codes]).mean())
     coded = _Answers(np.arange(len(answers.classes_)), answers.codes)
-    score: float = get_scorer(_ALIASES.get(known, known))(
-        coded, chances, np.searchsorted(answers.classes_, y)
-    )
+    score: float = get_scorer(known)(coded, chances, codes)
     return score
 
 

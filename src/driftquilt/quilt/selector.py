@@ -185,8 +185,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row; with a cost matrix as `scoring`, the cheapest."""
-        codes = self.metric_.decide(self._chances(X), self.classes_)
-        labels: NDArray[Any] = self.classes_[codes]
+        chances = self._chances(X)
+        labels: NDArray[Any] = self.classes_[self.metric_.decide(chances, self.classes_)]
         return labels
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
@@ -285,7 +285,7 @@ class _Trainer:
     ) -> None:
         self.estimator = estimator
         self.categories = _categories(estimator, X)
-        self.X = self.categories.apply(X)
+        self.X = self.categories.apply(X if hasattr(X, "__getitem__") else np.asarray(X))
         self.kept, self.classes, self.y, self.seed = kept, classes, y, seed
 
     def fit(self, rows: NDArray[np.intp], weight: NDArray[np.float64]) -> _Fit:
