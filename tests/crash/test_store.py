@@ -45,6 +45,7 @@ def test_fifty_kills_lose_nothing(workers: Workers, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_five_hundred_kills_lose_nothing(workers: Workers, tmp_path: Path) -> None:
     present = kill_often(workers, tmp_path, 500, seed=1)
     assert present.n_rows > 10_000
