@@ -4,7 +4,8 @@ To decide, cut a table into segments (`by_column`, `by_time`, `by_detector`), ca
 write the `Decision` to a folder. To see how a live stream would have done, run a `Replay`.
 
 Read the modules in this order: `cutting`, `layout`, `leakage`, `measure`, `advice`, `scoring`,
-`incumbent`, `data_check`, `decision`, `deciding`; then `streaming`, `journal`, `replay`, `backtest`.
+`incumbent`, `data_check`, `decision`, `deciding`; then `streaming`, `journal`, `replay`,
+`backtest`.
 """
 
 from __future__ import annotations
