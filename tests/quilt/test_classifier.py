@@ -639,3 +639,14 @@ def test_dated_segments_that_run_backwards_are_warned_of(names: list[Any], warns
     with expected:
         clf = quilt(max_epochs=1).fit(X, Y, segments=segments)
     assert clf.selection_.current == names[-1]
+
+
+def test_a_sentinel_that_first_appears_later_does_not_saturate_the_model() -> None:
+    clf = fitted()
+    wild = np.array(NEW, dtype=np.float64)
+    wild[:, 1] = 999_999.0
+    robust = clf.predict_proba(wild)
+    assert np.isfinite(robust).all()
+    assert len(np.unique(robust[:, 0])) > 1
+    standard = fitted(encode="standard")
+    assert standard.predict_proba(NEW).tobytes() == clf.predict_proba(NEW).tobytes()

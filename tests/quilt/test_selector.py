@@ -35,23 +35,15 @@ QUICK = QuiltClassifier(hidden_units=16, max_epochs=15)
 COLUMNS = ["price", "visits", "channel"]
 
 
-class InThirds(QuiltSelector):
-    """A selector that always has a past, for checks that know no segments."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> InThirds:  # type: ignore[override]
-        n_rows = len(X) if hasattr(X, "__len__") else X.shape[0]
-        super().fit(X, y, segments=np.arange(n_rows) * 3 // max(n_rows, 1))
-        return self
-
-
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         QuiltSelector(LogisticRegression(), random_state=0),
         QuiltSelector(HistGradientBoostingClassifier(max_iter=5), random_state=0),
     ],
-    expected_failed_checks={
+    expected_failed_checks=lambda _: {
         "check_dtype_object": "a value of a strange type is an InputError, no TypeError"
     },
+    xfail_strict=True,
 )
 def test_check_of_scikit_learn_holds(
     estimator: QuiltSelector, check: Callable[[QuiltSelector], Any]
@@ -132,7 +124,8 @@ def test_weights_of_rows_are_those_of_their_segments(fitted: QuiltSelector) -> N
     np.testing.assert_allclose(fitted.sample_weight_, by_segment)
     assert (by_segment[MONTH == "August"] == 1).all()
     weights = {use.name: use.weight for use in fitted.selection_}
-    assert max(weights["May"], weights["July"]) < 0.1 < 0.6 < min(weights["April"], weights["June"])
+    assert max(weights["May"], weights["July"]) < 0.1
+    assert min(weights["April"], weights["June"]) > 0.6
 
 
 def test_it_explains_the_training_set_of_the_estimator(fitted: QuiltSelector) -> None:

@@ -12,7 +12,7 @@ followed, so that the document goes nowhere else.
 
 >>> hook = Webhook("http://127.0.0.1:9/hook", b"secret")
 >>> hook.headers('{"n": 1}')["Driftquilt-Signature"][:15]
-'sha256=84aed07d'
+'sha256=a66b071b'
 """
 
 from __future__ import annotations

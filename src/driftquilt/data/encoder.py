@@ -3,8 +3,10 @@
 Numbers are moved and scaled by a mean and a deviation. Where the tails of a column are heavy
 (money, outliers, sentinels such as 999, a spike at zero), these say little, and the column is
 encoded by rank instead: piecewise linear between up to 257 knots, which are quantiles, each with
-the normal score of its rank; beyond the outermost knots it is constant. A missing number becomes 0,
-and a 0/1 column says so if any was missing at fit.
+the normal score of its rank; beyond the outermost knots it is constant. A number that is scaled by
+mean and deviation ends 3 deviations beyond those seen at fit, so that a sentinel that first appears
+later cannot outweigh all other columns. A missing number becomes 0, and a 0/1 column says so if any
+was missing at fit.
 
 Text becomes one 0/1 column per category, missing being a category of its own; a category that was
 not seen at fit is all zeros, and so are those beyond the 40 most frequent (ties by name). Where
@@ -12,8 +14,8 @@ there are more than 40, a category that was seen once is left out too. So a colu
 to nothing, and says nothing. Hashing the others, their frequency or target statistics did not help
 (`benchmarks/README.md`). Dates and times are numbers already when they get here: `calendar`.
 
-With `robust=False` no column is encoded by rank, and 256 categories have a column: the paper's
-protocol, and models of earlier versions.
+With `robust=False` no column is encoded by rank or has an end, and 256 categories have a column:
+the paper's protocol, and models of earlier versions.
 
     encode(frame)     (n, width)  float32, C-contiguous, always finite
     transform(table)  the same of a whole table, whose columns have to be those seen at fit
@@ -28,13 +30,14 @@ column how it is encoded.
 >>> encoder = Encoder.fit(read_frame({"age": [20, None, 40], "city": ["Rome", "Oslo", None]}))
 >>> encoder.feature_names_out
 ('age', 'age=missing', 'city=Oslo', 'city=Rome', 'city=missing')
->>> encoder.transform(read_frame({"city": ["Oslo", "Bonn"], "age": [50.0, None]}))
+>>> encoder.transform(read_frame({"city": ["Oslo", "Bonn", None], "age": [50.0, None, 999]}))
 array([[2., 0., 1., 0., 0.],
-       [0., 1., 0., 0., 0.]], dtype=float32)
+       [0., 1., 0., 0., 0.],
+       [4., 0., 0., 0., 1.]], dtype=float32)
 >>> encoder.encode(Frame.of_row({"city": "Rome"}))
 array([[0., 1., 0., 1., 0.]], dtype=float32)
->>> encoder.describe()
-{'age': 'numbers: by mean and deviation', 'city': 'text: a column for each of 2 values'}
+>>> encoder.describe()["age"]
+'numbers: by mean and deviation, from -10 to 70'
 """
 
 from __future__ import annotations
@@ -64,6 +67,7 @@ CATEGORIES_MAX = 256  # of a column of text, missing included
 _FREQUENT_MAX = 40  # the same in a robust encoding
 _KNOTS_MAX = 257
 _HEAVY = 4  # interquartile ranges between the median and the end of a tail
+_BEYOND = 3.0  # deviations beyond the numbers seen at fit
 _LOWEST_RANK = 0.001  # as a share of the rows; the highest is 1 less this
 
 # Parts of dates lie within [-1, 1] and are rounded at 1e-16, otherwise in every library. Where they
@@ -82,7 +86,8 @@ def _kernels() -> ModuleType:
 class Numbers(NamedTuple):
     """A column of numbers as fitted; `missing` says whether any was missing.
 
-    `knots` and their `scores` are empty unless the column is encoded by rank.
+    `knots` and their `scores` are empty unless the column is encoded by rank. `lowest` and
+    `highest` are where the scaled numbers end.
     """
 
     name: str
@@ -91,6 +96,8 @@ class Numbers(NamedTuple):
     missing: bool
     knots: tuple[float, ...] = ()
     scores: tuple[float, ...] = ()
+    lowest: float = -math.inf
+    highest: float = math.inf
 
     @classmethod
     def fit(
@@ -107,8 +114,13 @@ class Numbers(NamedTuple):
             ordered = np.sort(present)
             if _has_heavy_tails(ordered):
                 return cls(name, 0.0, 1.0, len(present) < n_rows, *_fit_knots(ordered))
-        scale = _fit_scale(present, _LEAST_OF_PARTS if is_part else 0.0)
-        return cls(name, *scale, len(present) < n_rows)
+        low, high = float(present.min()), float(present.max())
+        mean, deviation = _fit_scale(present, _LEAST_OF_PARTS if is_part else 0.0)
+        fitted = cls(name, mean, deviation, len(present) < n_rows)
+        if not robust:
+            return fitted
+        lowest, highest = (low - mean) / deviation - _BEYOND, (high - mean) / deviation + _BEYOND
+        return fitted._replace(lowest=lowest, highest=highest)
 
 
 def _fit_scale(present: NDArray[np.float64], least: float) -> tuple[float, float]:
@@ -204,6 +216,30 @@ class Knots(NamedTuple):
         return self.values[one], self.scores[one]
 
 
+class Ends(NamedTuple):
+    """The lowest and the highest scaled number of each column; empty if no column has an end."""
+
+    lowest: NDArray[np.float64]
+    highest: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, numbers: Sequence[Numbers]) -> Ends:
+        """Gather the ends of columns."""
+        if all(math.isinf(column.lowest) for column in numbers):
+            return ENDLESS
+        return cls(
+            np.array([column.lowest for column in numbers], dtype=np.float64),
+            np.array([column.highest for column in numbers], dtype=np.float64),
+        )
+
+    def column(self, place: int) -> tuple[float, float]:
+        """Return both ends of one column of numbers, infinite if it has none."""
+        if not len(self.lowest):
+            return -math.inf, math.inf
+        return float(self.lowest[place]), float(self.highest[place])
+
+
+ENDLESS = Ends(np.empty(0), np.empty(0))
 LINEAR = Knots(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
 
 
@@ -222,6 +258,7 @@ class Encoder:
     named: bool = True
     limit: float = FLOAT32_MAX  # no number gets further from 0
     knots: Knots = LINEAR
+    ends: Ends = ENDLESS
     n_values: Mapping[str, int] = field(default_factory=dict)  # of text at fit, also those left out
 
     @classmethod
@@ -275,6 +312,7 @@ class Encoder:
             width,
             named,
             knots=Knots.of(numbers),
+            ends=Ends.of(numbers),
             n_values={c.name: c.n_values for c in columns if isinstance(c, Text)},
         )
 
@@ -308,14 +346,22 @@ class Encoder:
 
     def _describe_column(self, name: str) -> str:
         if name not in self.texts:
-            knots, _ = self.knots.column(self.names.index(name))
-            return f"numbers{', heavy tails: by rank' if len(knots) else ': by mean and deviation'}"
+            return self._describe_numbers(self.names.index(name))
         n_own = sum(category is not None for category in self.texts[name])
         n_all = self.n_values.get(name, 0) - (None in self.texts[name])
         if n_own >= n_all:
             return f"text: a column for each of {plural(n_own, 'value')}"
         have = "has a column of its own" if n_own == 1 else "have a column of their own"
         return f"text: {n_own} of {n_all:,} values {have}"
+
+    def _describe_numbers(self, place: int) -> str:
+        if len(self.knots.column(place)[0]):
+            return "numbers, heavy tails: by rank"
+        ends = self.ends.column(place)
+        if math.isinf(ends[0]):
+            return "numbers: by mean and deviation"
+        low, high = (self.mean[place] + end * self.deviation[place] for end in ends)
+        return f"numbers: by mean and deviation, from {low:.4g} to {high:.4g}"
 
     def encode(self, frame: Frame) -> NDArray[np.float32]:
         """Rows as a matrix; columns that the frame lacks are missing."""
@@ -329,7 +375,7 @@ class Encoder:
         out = np.zeros((len(frame), self.width), dtype=np.float32)
         _kernels().scale(
             frame.numbers, frame.find(self.names), self.mean, self.deviation, *self.knots,
-            self.limit, self.places, self.flags, out,
+            *self.ends, self.limit, self.places, self.flags, out,
         )  # fmt: skip
         if self.texts:
             out.put(self._find_categories(frame), 1)
@@ -388,6 +434,9 @@ class Encoder:
         for place, (name, (mean, deviation)) in enumerate(zip(self.names, scales, strict=True)):
             knots, scores = (part.tolist() for part in self.knots.column(place))
             how = {"knots": knots, "scores": scores} if knots else {"mean": mean, "std": deviation}
+            lowest, highest = self.ends.column(place)
+            if math.isfinite(lowest):
+                how |= {"lowest": lowest, "highest": highest}
             columns[name] = {"name": name, **how, "missing": bool(self.flags[place] >= 0)}
         for name, categories in self.texts.items():
             n_values = max(self.n_values.get(name, 0), len(categories))
@@ -513,7 +562,13 @@ def _read_column(data: dict[str, Any]) -> Numbers | Text:
     for key in ("mean", "std"):
         _require(_is_finite(data[key]), f"{key} is not a finite number")
     _require(data["std"] > 0, "std is not positive")
-    return Numbers(data["name"], float(data["mean"]), float(data["std"]), data["missing"])
+    fitted = Numbers(data["name"], float(data["mean"]), float(data["std"]), data["missing"])
+    if "lowest" not in data:  # as in files of earlier versions
+        return fitted
+    lowest, highest = data["lowest"], data["highest"]
+    _require(_is_finite(lowest) and _is_finite(highest), "an end is not a finite number")
+    _require(lowest < highest, "the highest number is not above the lowest")
+    return fitted._replace(lowest=float(lowest), highest=float(highest))
 
 
 def _is_finite(value: Any) -> bool:

@@ -50,8 +50,8 @@ def _interpolate(
 
 @njit(
     types.void(
-        _NUMBERS, _PLACES, _SCALE, _SCALE, _SCALE, _SCALE, _PLACES, types.float64, _PLACES, _PLACES,
-        _MATRIX,
+        _NUMBERS, _PLACES, _SCALE, _SCALE, _SCALE, _SCALE, _PLACES, _SCALE, _SCALE, types.float64,
+        _PLACES, _PLACES, _MATRIX,
     ),
     cache=True, nogil=True, error_model="numpy",
 )  # fmt: skip
@@ -63,6 +63,8 @@ def scale(
     knots: NDArray[np.float64],
     scores: NDArray[np.float64],
     starts: NDArray[np.intp],
+    lowest: NDArray[np.float64],
+    highest: NDArray[np.float64],
     limit: float,
     to: NDArray[np.intp],
     flags: NDArray[np.intp],
@@ -71,13 +73,17 @@ def scale(
     """Write scaled numbers into columns `to` of `out`, which is zero; a missing one stays 0.
 
     A column is scaled by mean and deviation, or goes through its knots, from `starts[j]` up to
-    `starts[j + 1]`, if it has any; `starts` is empty if none has. No number is further from 0 than
-    `limit`. Where a column has a flag (>= 0), that is 1 for missing.
+    `starts[j + 1]`, if it has any; `starts` is empty if none has. No scaled number is below
+    `lowest[j]` or above `highest[j]`, which are empty if there are no such bounds, nor further from
+    0 than `limit`. Where a column has a flag (>= 0), that is 1 for missing.
     """
     for first in range(0, len(numbers), _CHUNK):
         last = min(first + _CHUNK, len(numbers))
         for j in range(len(places)):
             start, end = (starts[j], starts[j + 1]) if len(starts) else (0, 0)
+            low, high = -limit, limit
+            if len(lowest):
+                low, high = max(low, lowest[j]), min(high, highest[j])
             for i in range(first, last):
                 value = numbers[i, places[j]] if places[j] >= 0 else np.nan
                 if start < end:
@@ -85,7 +91,7 @@ def scale(
                 else:
                     scaled = (value - mean[j]) / deviation[j]
                 if scaled == scaled:  # noqa: PLR0124
-                    out[i, to[j]] = max(-limit, min(limit, scaled))
+                    out[i, to[j]] = max(low, min(high, scaled))
                 elif flags[j] >= 0:
                     out[i, flags[j]] = 1
 

@@ -215,6 +215,9 @@ def _scale(
     low, zero, high = (graph.constant(np.array(v)) for v in (-far, 0.0, far))
     scaled = graph.add("Sub", raw, graph.constant(encoder.mean[which]))
     scaled = graph.add("Div", scaled, graph.constant(encoder.deviation[which]))
+    if len(encoder.ends.lowest):
+        lowest, highest = (graph.constant(ends[which]) for ends in encoder.ends)
+        scaled = graph.add("Max", graph.add("Min", scaled, highest), lowest)
     by_rank = [at for at, number in enumerate(which) if len(encoder.knots.column(number)[0])]
     if by_rank:
         present = graph.add("Where", absent, zero, raw)
