@@ -1,4 +1,4 @@
-"""What does QuiltSelector give a LightGBM that has other ways to deal with the past?
+"""What QuiltSelector gives a LightGBM that has other ways to deal with the past.
 
 LightGBM with its own defaults answers the rest of a segment whose first rows are labelled, trained
 on rows that are chosen in seven ways:
@@ -20,8 +20,6 @@ project's folder:
 
     python -m benchmarks.selector --out selector.csv
     python -m benchmarks.selector --confirm
-
-Each figure is accuracy or AUC on rows that nobody trained on.
 """
 
 from __future__ import annotations

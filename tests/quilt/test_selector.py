@@ -51,7 +51,7 @@ def test_check_of_scikit_learn_holds(
     check(estimator)
 
 
-def planted(n_current: int = 80, seed: int = 0) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
+def planted(n_current: int = 80, seed: int = 0) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     """Five months, two of which are another world; the last has few rows."""
     rng = np.random.default_rng(seed)
     month = np.repeat(MONTHS, [400, 400, 400, 400, n_current])
@@ -68,7 +68,7 @@ def planted(n_current: int = 80, seed: int = 0) -> tuple[pd.DataFrame, NDArray[A
 
 TABLE, LABELS, MONTH = planted()
 _later = planted(2000, seed=1)
-TEST, TEST_LABELS = (part[1600:] for part in _later[:2])
+TEST, TEST_LABELS = _later[0][1600:], _later[1][1600:]
 NUMBERS = TABLE[["price", "visits"]].to_numpy()
 
 
