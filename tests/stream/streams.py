@@ -7,10 +7,15 @@ drifts takes well under a second.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from numpy.typing import NDArray
+
+from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
@@ -24,6 +29,27 @@ LATE = 100  # the row in which a column comes
 ADWIN = {"kind": "adwin", "clock": 1, "delta": 0.05}
 
 LabelledRow = tuple[dict[str, Any], str]
+
+
+class Gated:
+    """The two-layer net, whose trainings do not begin before a gate is opened."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self._net = MLP(hidden_units=8)
+
+    def __deepcopy__(self, memo: Any) -> Gated:
+        return self  # scikit-learn's clone is to wait at the same gate
+
+    def start(self, X: NDArray[Any], n_classes: int, seed: int) -> MLPModel:
+        assert self.gate.wait(60)
+        return self._net.start(X, n_classes, seed)
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> MLPModel:
+        return self._net.restore(tensors, n_classes)
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": "gated"}
 
 
 def rows(n_rows: int, seed: int = 0) -> list[LabelledRow]:

@@ -12,12 +12,21 @@ from typing import Any
 
 import pytest
 
-from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted, SegmentSealed
 from driftquilt.stream.settings import LET_ALL_THROUGH
-from tests.stream.streams import as_stored, hasty, learn, left, left_in, rows, start
+from tests.stream.streams import (
+    Gated,
+    as_stored,
+    estimator,
+    hasty,
+    learn,
+    left,
+    left_in,
+    rows,
+    start,
+)  # fmt: skip
 
 ROWS = rows(600)
 
@@ -44,12 +53,12 @@ class Crashes:
     def begin(self, **settings: Any) -> QuiltStream:
         return start(hasty(self.path, **self.pace), **settings)
 
-    def crash(self, stream: QuiltStream) -> QuiltStream:
+    def crash(self, stream: QuiltStream, **settings: Any) -> QuiltStream:
         old, self.path = self.path, next(self.paths)
         shutil.copytree(old, self.path)
         stream.store.close()  # writes to the old folder alone
         shutil.rmtree(old)
-        return QuiltStream.open(hasty(self.path, **self.pace), wait=True)
+        return QuiltStream.open(hasty(self.path, **self.pace), wait=True, **settings)
 
     def left(self, stream: QuiltStream) -> dict[str, Any]:
         stream.close()
@@ -195,15 +204,18 @@ def test_a_detector_without_a_state_does_not_tear_segments() -> None:
 
 def test_a_training_that_a_crash_cut_short_begins_again(tmp_path: Path) -> None:
     crashes = Crashes(tmp_path)
-    slow = QuiltClassifier(hidden_units=64, n_jobs=1, random_state=0)
+    cut_short, ready = Gated(), Gated()
+    ready.gate.set()
     stream = QuiltStream(
-        slow, "never", 100, store=hasty(crashes.path), refresh=None, checkpoint_rows=10
-    )
+        estimator(learner=cut_short), "never", 100, store=hasty(crashes.path), refresh=None,
+        checkpoint_rows=10,
+    )  # fmt: skip
     learn(stream, ROWS[:100])
     assert stream.training
     learn(stream, ROWS[100:115])  # a checkpoint comes meanwhile
     assert stream.model is None
-    again = crashes.crash(stream)
+    again = crashes.crash(stream, learner=ready)
+    cut_short.gate.set()
     assert again.model == 1
     assert [type(e) for e in again.events if isinstance(e, ModelPromoted)] == [ModelPromoted]
     assert again.n_rows == 115
