@@ -61,7 +61,7 @@ __all__ = [
 #: What a blended model is made of, in the order of its weights.
 PARTS = ("all", "selected", "current")
 #: What a row of another fold counts when a fold chooses its candidate.
-OTHER_FOLDS = 0.5
+OTHER_FOLDS = 0.75
 
 _BLOCKS = 8  # of rows that count as one observation each
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
