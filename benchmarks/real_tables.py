@@ -23,9 +23,9 @@ import csv
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -37,9 +37,8 @@ from benchmarks.messy_tables import messy_table
 from driftquilt import QuiltClassifier
 from driftquilt.core.segment import cut
 from driftquilt.data.frame import read_frame
-from driftquilt.paper.baselines.naive import CurrentSegment, FullData
+from driftquilt.paper import METHODS as NAMED
 from driftquilt.quilt.executor import one_blas_thread
-from driftquilt.quilt.method import DEFAULT
 
 PUBLIC = ("bank", "credit", "electricity_full", "employment")
 POSITIVES = (0.25, 0.10, 0.03, 0.01)
@@ -122,16 +121,9 @@ def answers(case: Case, seed: int) -> Iterator[tuple[str, NDArray[Any], float]]:
     matrix = clf.encoder_.transform(read_frame(case.X))
     history, current = cut(matrix, case.y, codes, list(names))
     test = clf.encoder_.transform(read_frame(case.X_test))
-    for name, kind in (("all", FullData), ("current", CurrentSegment)):
+    for name, method in (("all", "full_data_default"), ("current", "current_segment_default")):
         started = time.process_time()
-        naive = kind(
-            learner=DEFAULT.learner,
-            n_folds=DEFAULT.n_folds,
-            patience=DEFAULT.patience,
-            sampling=DEFAULT.sampling,
-            seed=seed,
-            n_classes=n_classes,
-        )
+        naive = replace(cast("Any", NAMED[method](seed, "")), n_classes=n_classes)
         with one_blas_thread():
             answer = naive.adapt(history, current).predict_proba(test)
         yield name, answer, time.process_time() - started

@@ -73,6 +73,17 @@ def _quilt_default(seed: int, _: str) -> Method:
     return replace(DEFAULT, seed=seed)
 
 
+def _naive_default(kind: type[FullData | CurrentSegment], seed: int, _: str) -> Method:
+    """Return a naive method that trains as the default does, so that only the choice differs."""
+    return kind(
+        learner=DEFAULT.learner,
+        n_folds=DEFAULT.n_folds,
+        patience=DEFAULT.patience,
+        sampling=DEFAULT.sampling,
+        seed=seed,
+    )
+
+
 def _sega(_: int, dataset: str) -> Method:
     return SEGA(n_windows=5 if dataset in ("spam", "usenet1", "usenet2") else 10)
 
@@ -93,6 +104,8 @@ METHODS: dict[str, Maker] = {
     "grad_match": _grad_match,
     "quilt": _quilt,
     "quilt_default": _quilt_default,
+    "full_data_default": partial(_naive_default, FullData),
+    "current_segment_default": partial(_naive_default, CurrentSegment),
     "quilt_without_disparity": partial(_quilt, use_disparity=False),
     "quilt_without_gain": partial(_quilt, use_gain=False),
     "quilt_without_both": partial(_quilt, use_disparity=False, use_gain=False),
