@@ -240,8 +240,8 @@ def unify(held: pa.Schema, given: pa.Schema) -> pa.Schema:
         both = common_type(before, kind, booleans_are_numbers=True)
         if both is None or _mixes_times(before, kind):
             raise InputError(
-                f"column {name!r} holds {_say(kind)} now and held {_say(before)} before; give it "
-                f"as {_say(before)}, or under another name"
+                f"column {name!r} holds {_describe(kind)} now and held {_describe(before)} before; "
+                f"give it as {_describe(before)}, or under another name"
             )
         columns[name] = both
     return pa.schema(columns)
@@ -275,7 +275,7 @@ def _mixes_times(held: Any, given: Any) -> bool:
     return bool(types.is_temporal(held) and types.is_temporal(given) and held != given)
 
 
-def _say(kind: Any) -> str:
+def _describe(kind: Any) -> str:
     if is_number(kind) or types.is_boolean(kind):
         return f"numbers ({kind})"
     return f"text ({kind})" if is_text(kind) else str(kind)
