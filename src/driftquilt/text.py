@@ -21,7 +21,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
-__all__ = ["closest", "json_safe", "listing", "plural", "shown", "suggest"]
+__all__ = ["closest", "json_safe", "listing", "one_line", "plural", "shown", "suggest"]
 
 _LISTED = 8  # names in a message
 _SHOWN = 60  # characters of a value in a message
@@ -38,9 +38,14 @@ def plural(number: int, noun: str) -> str:
 
 def listing(names: Collection[Any], limit: int | None = _LISTED) -> str:
     """Return the first names, quoted, and how many more there are; `limit=None` lists all."""
-    shown = ", ".join(_NAME.repr(name) for name in islice(names, limit))
+    quoted = ", ".join(_NAME.repr(name) for name in islice(names, limit))
     n_more = 0 if limit is None else max(len(names) - limit, 0)
-    return f"{shown} and {n_more} more" if n_more else shown
+    return f"{quoted} and {n_more} more" if n_more else quoted
+
+
+def one_line(message: object) -> str:
+    """Return a message, such as an error, without line breaks."""
+    return " ".join(str(message).split())
 
 
 def shown(value: object) -> str:

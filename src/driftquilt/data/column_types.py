@@ -38,7 +38,7 @@ from pyarrow import types
 
 from driftquilt.data.arrow import note_read
 from driftquilt.errors import InputError
-from driftquilt.text import listing, suggest
+from driftquilt.text import listing, one_line, suggest
 
 BLOCK = 65_536  # rows looked at at a time
 OURS = "driftquilt_"  # begins the names of the columns that a selection adds
@@ -102,8 +102,9 @@ def fit_columns(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> list[Any]
         try:
             column = cast(present[name], kind) if name in present else pa.nulls(len(rows), kind)
         except pa.ArrowInvalid as error:
-            reason = " ".join(str(error).split())
-            raise InputError(f"column {name!r} cannot be read as {kind}: {reason}") from error
+            raise InputError(
+                f"column {name!r} cannot be read as {kind}: {one_line(error)}"
+            ) from error
         fitted.append(column)
     return fitted
 

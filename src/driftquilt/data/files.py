@@ -53,7 +53,6 @@ from driftquilt.data.source import (
     TextFormat,
     check_room,
     find_files,
-    one_line,
     open_file,
     spool,
     storing,
@@ -61,7 +60,7 @@ from driftquilt.data.source import (
 )
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write, describe_os_error
-from driftquilt.text import listing
+from driftquilt.text import listing, one_line
 
 Watch: TypeAlias = Callable[[int, int], None]
 _Mapped: TypeAlias = tuple[list[MappedFile], Any, list[str]]  # files, their table, notes

@@ -22,8 +22,9 @@ from pyarrow import json as arrow_json
 
 from driftquilt.data.column_types import common_type, fit_columns
 from driftquilt.data.csv_files import TypesChanged, refuse_bad_byte
-from driftquilt.data.source import BLOCK, ByteSource, one_line
+from driftquilt.data.source import BLOCK, ByteSource
 from driftquilt.errors import InputError
+from driftquilt.text import one_line
 
 _DATES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 _WORDS = {bool: "a boolean", str: "text", int: "a number", float: "a number"}
