@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from driftquilt.data import arrow
 from driftquilt.data import encoder as encoder_module
-from driftquilt.data.arrow import ArrowFrame, read_in_place, stack_in_place
+from driftquilt.data.arrow import ArrowFrame, Fixed, Loaded, read_in_place, stack_in_place
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import read_frame
 from driftquilt.errors import InputError
@@ -125,7 +125,8 @@ def test_numbers_are_seen_through_arrows_own_memory() -> None:
     values = np.arange(5000, dtype=np.float32)
     table = read_in_place(pa.table({"a": values, "b": pa.array(["x", "y"] * 2500)}))
     [piece] = table.parts["a"].pieces
-    assert np.shares_memory(piece.array.to_numpy(), values)
+    assert isinstance(piece, Fixed)
+    assert np.shares_memory(piece.values, values)
 
 
 def test_many_small_chunks_become_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,4 +212,5 @@ def test_small_batches_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None
         table = stacked
     pieces = table.parts["a"].pieces
     assert [len(piece) for piece in pieces] == [10, 10, 10, 5]
+    assert all(isinstance(piece, Loaded) for piece in pieces)
     assert table.load().column("a").tolist() == list(range(35))

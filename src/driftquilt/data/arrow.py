@@ -1,9 +1,9 @@
 """An Arrow table stays where it lies, perhaps in a mapped file; rows are read when asked for.
 
-Numbers, text, dates, times and time spans are converted from Arrow's own memory, for the rows that
-are asked for. Other kinds (decimals) are read at once as `columns` reads them. All is checked once,
-and refused as `columns` refuses it. Arrow's memory does not change, so nothing protects it from the
-caller.
+Numbers and categories are seen through views of Arrow's own memory; dates, times and time spans are
+computed from it for the rows that are asked for. Kinds without such a view (decimals) are read at
+once as `columns` reads them. All is checked once, and refused as `columns` refuses it. Arrow's
+memory does not change, so nothing protects it from the caller.
 
 Pages of a mapped file count as the process's memory once they are read, so a pass over a large file
 would seem to take as much memory as the file is long. Whoever reads rows of a table that may be
@@ -39,7 +39,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from driftquilt.data.calendar import (
     CLOCK_PARTS,
@@ -68,23 +68,74 @@ Picks: TypeAlias = slice | NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """Rows that follow each other, as Arrow holds them; `convert` makes float64 or texts of them.
+class Loaded:
+    """Rows that are in memory as they are read."""
 
-    Each row is converted by itself.
+    values: NDArray[Any]
+    n_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        return self.values[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """Numbers as Arrow holds them, or places in a list of texts whose last stands for missing.
+
+    `valid` has a bit per row, that of the first row at `first_bit`; None if no row is missing.
     """
 
+    values: NDArray[Any]
+    valid: NDArray[np.uint8] | None = None
+    first_bit: int = 0
+    texts: NDArray[Any] | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        return self.values.nbytes
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def read(self, rows: Picks) -> NDArray[Any]:
+        if self.texts is None:
+            return self._fill(rows, np.float64, np.nan)
+        texts: NDArray[Any] = self.texts[self._fill(rows, np.intp, -1)]
+        return texts
+
+    def _fill(self, rows: Picks, dtype: DTypeLike, missing: float) -> NDArray[Any]:
+        values = self.values[rows].astype(dtype)
+        if self.valid is not None:
+            bits = self.first_bit + (
+                np.arange(*rows.indices(len(self))) if isinstance(rows, slice) else rows
+            )
+            values[(self.valid[bits >> 3] >> (bits & 7).astype(np.uint8)) & 1 == 0] = missing
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An Arrow array of which `make` makes numbers or texts, of each row by itself."""
+
     array: Any
-    convert: Callable[[Any], NDArray[Any]]
+    make: Callable[[Any], NDArray[Any]]
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self.array.nbytes)
 
     def __len__(self) -> int:
         return len(self.array)
 
     def read(self, rows: Picks) -> NDArray[Any]:
-        """Convert some of the rows."""
-        some = self.array[rows] if isinstance(rows, slice) else self.array.take(pa.array(rows))
-        note_read(self.array.nbytes, len(some))
-        return self.convert(some)
+        return self.make(self.array[rows] if isinstance(rows, slice) else self.array.take(rows))
+
+
+#: Some rows of a column that follow each other; `n_bytes` may lie in a mapped file.
+Piece: TypeAlias = Loaded | Fixed | Made
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +159,7 @@ class Column:
         if self.picked is not None:
             rows = self.picked[rows]
         if len(self.pieces) == 1:
-            return self.pieces[0].read(rows)
+            return _read_piece(self.pieces[0], rows)
         if isinstance(rows, slice):
             return self._read_run(*rows.indices(len(self))[:2])
         if np.all(rows[1:] >= rows[:-1]):
@@ -134,7 +185,7 @@ class Column:
         for piece in later.pieces:
             if max(len(pieces[-1]), len(piece)) < SMALLEST_PIECE:
                 both = [part.read(slice(0, len(part))) for part in (pieces[-1], piece)]
-                pieces[-1] = _load(np.concatenate(both))
+                pieces[-1] = Loaded(np.concatenate(both))
             else:
                 pieces.append(piece)
         return Column(tuple(pieces), self.is_text)
@@ -142,7 +193,7 @@ class Column:
     def _read_run(self, start: int, stop: int) -> NDArray[Any]:
         spans = zip(self.pieces, self._bounds[:-1].tolist(), strict=True)
         return self._concatenate(
-            piece.read(slice(max(start - first, 0), stop - first))
+            _read_piece(piece, slice(max(start - first, 0), stop - first))
             for piece, first in spans
             if first < stop and start < first + len(piece)
         )
@@ -151,13 +202,19 @@ class Column:
         ends = np.searchsorted(rows, self._bounds).tolist()
         spans = zip(self.pieces, self._bounds.tolist(), ends, ends[1:], strict=False)
         return self._concatenate(
-            piece.read(rows[a:b] - first) for piece, first, a, b in spans if a < b
+            _read_piece(piece, rows[a:b] - first) for piece, first, a, b in spans if a < b
         )
 
     def _concatenate(self, parts: Iterator[NDArray[Any]]) -> NDArray[Any]:
         nothing = np.empty(0, dtype=object if self.is_text else np.float64)
         read = list(parts)
         return read[0] if len(read) == 1 else np.concatenate([nothing, *read])
+
+
+def _read_piece(piece: Piece, rows: Picks) -> NDArray[Any]:
+    read = piece.read(rows)
+    note_read(piece.n_bytes, len(read))
+    return read
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,72 +295,25 @@ def read_in_place(X: Any) -> ArrowFrame:
 def _read_columns(name: str, values: Any) -> dict[str, Column]:
     """What one column of the caller's becomes, by name."""
     kind = values.type
+    if pa.types.is_duration(kind):
+        return {name: _made(values, _to_seconds, is_text=False)}
     if pa.types.is_time(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         parts = CLOCK_PARTS if pa.types.is_time(kind) else PARTS
         return {
-            part_name(name, part): _column(_few_chunks(values), partial(_to_part, part))
+            part_name(name, part): _made(values, partial(_to_part, part), is_text=False)
             for part in parts
         }
     return {name: _read(name, values)}
 
 
-def _read(name: str, values: Any) -> Column:
-    kind = values.type
-    if pa.types.is_duration(kind):
-        return _column(_few_chunks(values), _to_seconds)
-    if pa.types.is_dictionary(kind):
-        chunks = _few_chunks(values) if has_one_dictionary(values) else _shorten(values.chunks)
-        pieces = (Piece(chunk.indices, partial(_to_category, _texts_of(chunk))) for chunk in chunks)
-        return Column(tuple(pieces), is_text=True)
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        if pa.types.is_float16(kind):  # which Arrow does not compare
-            values = values.cast(pa.float32())
-        column = _column(chunks := _few_chunks(values), _to_numbers)
-        if pa.types.is_floating(kind) and any(map(_is_extreme, chunks)):
-            for number, block in enumerate(column.blocks()):
-                refuse_extremes((name,), block[:, None], first_row=number * BLOCK)
-        return column
-    is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    if is_string and values.null_count < len(values):
-        return _column(_few_chunks(values), _to_texts, is_text=True)
-    read = read_column(name, values)
-    return Column((_load(read),), is_text(read))
-
-
-def _column(
-    chunks: list[Any], convert: Callable[[Any], NDArray[Any]], *, is_text: bool = False
-) -> Column:
-    return Column(tuple(Piece(chunk, convert) for chunk in chunks), is_text)
-
-
-def _load(values: NDArray[Any]) -> Piece:
-    """Rows that have been read already."""
-    if is_text(values):
-        return Piece(pa.array(values, pa.large_string()), _to_texts)
-    return Piece(pa.array(values), _to_numbers)
-
-
-def _to_numbers(chunk: Any) -> NDArray[np.float64]:
-    if pa.types.is_boolean(chunk.type):
-        chunk = chunk.cast(pa.uint8())
-    numbers = chunk.to_numpy(zero_copy_only=False)  # floats with NaN if some are missing
-    read: NDArray[np.float64] = numbers.astype(np.float64, copy=False)
-    return read
+def _made(values: Any, make: Callable[[Any], NDArray[Any]], *, is_text: bool) -> Column:
+    return Column(tuple(Made(chunk, make) for chunk in _few_chunks(values)), is_text)
 
 
 def _to_texts(chunk: Any) -> NDArray[Any]:
     coded = chunk.dictionary_encode()  # one Python string per category, not per row
-    return _to_category(_texts_of(coded), coded.indices)
-
-
-def _texts_of(chunk: Any) -> NDArray[Any]:
-    """The texts that the codes of a chunk stand for, and None for missing at the end."""
-    texts = [None if is_missing(text) else str(text) for text in chunk.dictionary.to_pylist()]
-    return np.array([*texts, None], dtype=object)
-
-
-def _to_category(texts: NDArray[Any], codes: Any) -> NDArray[Any]:
-    read: NDArray[Any] = texts[codes.cast(pa.int64()).fill_null(-1).to_numpy()]
+    texts = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    read: NDArray[Any] = texts[coded.indices.fill_null(len(texts) - 1).to_numpy()]
     return read
 
 
@@ -313,6 +323,27 @@ def _to_part(part: str, chunk: Any) -> NDArray[np.float64]:
 
 def _to_seconds(chunk: Any) -> NDArray[np.float64]:
     return seconds(chunk.to_numpy(zero_copy_only=False))
+
+
+def _read(name: str, values: Any) -> Column:
+    kind = values.type
+    if pa.types.is_boolean(kind) or pa.types.is_float16(kind):
+        values = values.cast(pa.uint8() if pa.types.is_boolean(kind) else pa.float32())
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        chunks = _few_chunks(values)
+        column = Column(tuple(map(_view, chunks)), is_text=False)
+        if pa.types.is_floating(kind) and any(map(_is_extreme, chunks)):
+            for number, block in enumerate(column.blocks()):
+                refuse_extremes((name,), block[:, None], first_row=number * BLOCK)
+        return column
+    if pa.types.is_dictionary(kind):
+        chunks = _few_chunks(values) if has_one_dictionary(values) else _shorten(values.chunks)
+        return Column(tuple(map(_view_texts, chunks)), is_text=True)
+    is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if is_string and values.null_count < len(values):
+        return _made(values, _to_texts, is_text=True)
+    read = read_column(name, values)
+    return Column((Loaded(read),), is_text(read))
 
 
 def _few_chunks(values: Any) -> list[Any]:
@@ -336,6 +367,18 @@ def has_one_dictionary(values: Any) -> bool:
     """Whether all chunks of categories stand for the same texts, so that codes can be joined."""
     first, *others = [chunk.dictionary for chunk in values.chunks] or [None]
     return all(each.equals(first) for each in others)
+
+
+def _view(chunk: Any, texts: NDArray[Any] | None = None) -> Fixed:
+    bits, data = chunk.buffers()[:2]
+    values = np.frombuffer(data, dtype=chunk.type.to_pandas_dtype())
+    valid = np.frombuffer(bits, dtype=np.uint8) if chunk.null_count else None
+    return Fixed(values[chunk.offset : chunk.offset + len(chunk)], valid, chunk.offset, texts)
+
+
+def _view_texts(chunk: Any) -> Fixed:
+    texts = [None if is_missing(text) else str(text) for text in chunk.dictionary.to_pylist()]
+    return _view(chunk.indices, np.array([*texts, None], dtype=object))
 
 
 def _is_extreme(chunk: Any) -> bool:
