@@ -21,9 +21,10 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
-__all__ = ["closest", "json_safe", "listing", "plural", "suggest"]
+__all__ = ["closest", "json_safe", "listing", "one_line", "plural", "shown", "suggest"]
 
 _LISTED = 8  # names in a message
+_SHOWN = 60  # characters of a value in a message
 _COMPARED = 1_000  # names that a misspelt one is compared with
 _SIMILAR = 0.65  # the least similarity of a misspelling; outcome and income have 0.62
 _NAME = reprlib.Repr()
@@ -37,9 +38,24 @@ def plural(number: int, noun: str) -> str:
 
 def listing(names: Collection[Any], limit: int | None = _LISTED) -> str:
     """Return the first names, quoted, and how many more there are; `limit=None` lists all."""
-    shown = ", ".join(_NAME.repr(name) for name in islice(names, limit))
+    quoted = ", ".join(_NAME.repr(name) for name in islice(names, limit))
     n_more = 0 if limit is None else max(len(names) - limit, 0)
-    return f"{shown} and {n_more} more" if n_more else shown
+    return f"{quoted} and {n_more} more" if n_more else quoted
+
+
+def one_line(message: object) -> str:
+    """Return a message, such as an error, without line breaks."""
+    return " ".join(str(message).split())
+
+
+def shown(value: object) -> str:
+    """Return the repr of a value, cut short, for a message.
+
+    >>> shown("x" * 100) == "'" + "x" * 56 + "..."
+    True
+    """
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def suggest(name: object, names: Collection[str], limit: int | None = _LISTED) -> str:

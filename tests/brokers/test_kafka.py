@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from driftquilt.brokers import Note, kafka, open_source
+from driftquilt.brokers import Note, Source, kafka, open_source
 from driftquilt.errors import NoteTooLargeError, SourceError
 from tests.brokers.brokers import PASSWORD, KafkaBroker, running
 from tests.brokers.test_brokers import read
@@ -25,16 +25,15 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 
 
 def test_each_partition_keeps_its_order_and_a_position_knows_all_of_them(
-    broker: KafkaBroker,
+    broker: KafkaBroker, source: Source
 ) -> None:
     for partition in range(3):
         broker.send([b"%d %d" % (partition, number) for number in range(100)], partition)
-    with contextlib.closing(open_source(broker.url)) as source:
-        found = read(source, 300)
-        assert all(message.position.keys() == {"0", "1", "2"} for message in found)
-        assert found[-1].position == {"0": 100, "1": 100, "2": 100}
-        half = found[149].position
-        again = read(source, 150, after=half)
+    found = read(source, 300)
+    assert all(message.position.keys() == {"0", "1", "2"} for message in found)
+    assert found[-1].position == {"0": 100, "1": 100, "2": 100}
+    half = found[149].position
+    again = read(source, 150, after=half)
     for some in (found, found[:150] + again):
         parts = [[*map(int, message.body.split())] for message in some]
         for partition in range(3):

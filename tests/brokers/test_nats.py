@@ -14,7 +14,7 @@ from nats.js.api import RetentionPolicy
 from nats.js.client import JetStreamContext
 from nats.js.errors import NoStreamResponseError
 
-from driftquilt.brokers import Note, open_source
+from driftquilt.brokers import Note, Source, open_source
 from driftquilt.errors import NoteTooLargeError, SourceError
 from tests.brokers.brokers import PASSWORD, NatsBroker, running
 
@@ -69,16 +69,15 @@ def test_a_subject_that_only_another_stream_takes_is_told_and_it_gets_nothing(
 
 
 def test_a_wait_that_ends_between_two_questions_is_no_absence(
-    broker: NatsBroker, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, source: Source
 ) -> None:
     async def run_out(*_: Any, **__: Any) -> Any:
         raise TimeoutError  # as the library does at the very end of its time
 
-    with contextlib.closing(open_source(broker.url)) as source:
-        source.read(None, 10, 0.2)
-        monkeypatch.setattr(JetStreamContext.PullSubscription, "fetch", run_out)
-        assert [*source.read(None, 10, 0.2)] == []
-        assert source.trouble is None
+    source.read(None, 10, 0.2)
+    monkeypatch.setattr(JetStreamContext.PullSubscription, "fetch", run_out)
+    assert [*source.read(None, 10, 0.2)] == []
+    assert source.trouble is None
 
 
 def test_a_subject_may_be_taken_by_a_pattern(broker: NatsBroker) -> None:
@@ -91,19 +90,18 @@ def test_a_subject_may_be_taken_by_a_pattern(broker: NatsBroker) -> None:
 
 
 def test_a_stream_that_became_ready_since_is_not_refused(
-    broker: NatsBroker, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, source: Source
 ) -> None:
     async def not_yet(*_: Any, **__: Any) -> None:
         raise NoStreamResponseError
 
-    with contextlib.closing(open_source(broker.url)) as source:
-        with monkeypatch.context() as patched:
-            patched.setattr(JetStreamContext, "publish", not_yet)
-            began = time.monotonic()
-            assert not source.publish([Note("early", None, b"early")], 0.3)
-            assert time.monotonic() - began > 0.25
-            assert source.trouble is not None
-        assert source.publish([Note("early", None, b"early")], 5.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(JetStreamContext, "publish", not_yet)
+        began = time.monotonic()
+        assert not source.publish([Note("early", None, b"early")], 0.3)
+        assert time.monotonic() - began > 0.25
+        assert source.trouble is not None
+    assert source.publish([Note("early", None, b"early")], 5.0)
 
 
 @pytest.mark.parametrize("retention", ["interest", "workqueue"])
@@ -120,23 +118,21 @@ def test_a_stream_that_deletes_what_was_read_is_refused(
 
 @pytest.mark.parametrize("n_bytes", [2**20 + 1, 2**20, 2**20 - 52])
 def test_a_note_that_is_too_large_is_told_by_its_id_and_the_others_can_go(
-    broker: NatsBroker, n_bytes: int
+    n_bytes: int, source: Source
 ) -> None:
     small, large = Note("small", None, b"small"), Note("large", None, b"x" * n_bytes)
-    with contextlib.closing(open_source(broker.url)) as source:
-        for _ in range(2):
-            with pytest.raises(NoteTooLargeError, match=r"'large' has .* max_payload") as refused:
-                source.publish([small, large], 5.0)
-            assert refused.value.note_id == "large"
-        assert source.publish([small], 5.0)
+    for _ in range(2):
+        with pytest.raises(NoteTooLargeError, match=r"'large' has .* max_payload") as refused:
+            source.publish([small, large], 5.0)
+        assert refused.value.note_id == "large"
+    assert source.publish([small], 5.0)
 
 
-def test_a_note_as_large_as_the_broker_takes_goes(broker: NatsBroker) -> None:
+def test_a_note_as_large_as_the_broker_takes_goes(source: Source) -> None:
     most = 2**20 - len("NATS/1.0\r\nNats-Msg-Id: most\r\nNats-Expected-Stream: ROWS\r\n\r\n")
-    with contextlib.closing(open_source(broker.url)) as source:
-        assert source.publish([Note("most", None, b"x" * most)], 5.0)
-        with pytest.raises(NoteTooLargeError):
-            source.publish([Note("more", None, b"x" * (most + 1))], 5.0)
+    assert source.publish([Note("most", None, b"x" * most)], 5.0)
+    with pytest.raises(NoteTooLargeError):
+        source.publish([Note("more", None, b"x" * (most + 1))], 5.0)
 
 
 def test_a_note_that_is_too_large_for_its_stream_is_told(broker: NatsBroker) -> None:
@@ -193,16 +189,14 @@ def test_large_messages_are_read_few_at_a_time(broker: NatsBroker) -> None:
         assert len(source.read(first[-1].position, 500, 5.0)) == 32
 
 
-def test_a_note_that_is_published_twice_appears_once(broker: NatsBroker) -> None:
-    with contextlib.closing(open_source(broker.url)) as source:
-        for _ in range(3):
-            assert source.publish([Note("one", None, b"one"), Note("two", None, b"two")], 5.0)
-        assert [message.body for message in source.read(None, 10, 0.5)] == [b"one", b"two"]
+def test_a_note_that_is_published_twice_appears_once(source: Source) -> None:
+    for _ in range(3):
+        assert source.publish([Note("one", None, b"one"), Note("two", None, b"two")], 5.0)
+    assert [message.body for message in source.read(None, 10, 0.5)] == [b"one", b"two"]
 
 
-def test_a_position_behind_the_end_is_told(broker: NatsBroker) -> None:
+def test_a_position_behind_the_end_is_told(source: Source) -> None:
     with (
-        contextlib.closing(open_source(broker.url)) as source,
         pytest.raises(SourceError, match="read up to sequence 999, but the stream ends at"),
     ):
         source.read(999, 10, 0.2)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from driftquilt.data.csv_files import TypesChanged
+from driftquilt.data import csv_files
 from driftquilt.errors import InputError
 from tests.processes import wait_for
 
@@ -41,12 +41,18 @@ def _open_temporary(folder: Path) -> list[str]:
     return [link for link in links if link.startswith(str(folder))]
 
 
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that short CSV files are read in several blocks."""
+    monkeypatch.setattr(csv_files, "_BLOCK", 256)
+
+
 def read_rows(rows: Any) -> tuple[Any, list[str]]:
     """All rows of an input, begun again while its types change, and the notes."""
     while True:
         try:
             batches = list(rows.batches())
-        except TypesChanged:
+        except csv_files.TypesChanged:
             continue
         return pa.Table.from_batches(batches, rows.schema), rows.notes
 

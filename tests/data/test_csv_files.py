@@ -26,11 +26,6 @@ def refusal(text: str | bytes) -> str:
     return refusal_of(read, text)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_files, "_BLOCK", 256)
-
-
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("start", ["", "\ufeff", "\n\n", "\r\n"])
 def test_the_separator_is_found_from_the_header(separator: str, start: str) -> None:
@@ -181,11 +176,6 @@ def test_columns_of_the_same_name_are_refused() -> None:
         csv_files.name_columns("a.csv", ["x", "y", "x", "y", "z"])
     with pytest.raises(InputError, match="columns named 'column_2'"):
         csv_files.name_columns("a.csv", ["column_2", ""])
-
-
-def test_a_column_without_a_name_is_called_after_its_position() -> None:
-    names = csv_files.name_columns("a.csv", ["x", "", "y", ""])
-    assert names == ["x", "column_2", "y", "column_4"]
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -17,7 +17,6 @@ from driftquilt.errors import InputError, ModelFileError
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
-pa = pytest.importorskip("pyarrow")
 
 Columns = dict[str, list[Any]]
 finite = st.floats(min_value=-1e6, max_value=1e6, allow_subnormal=False)
@@ -94,20 +93,6 @@ def test_a_category_not_seen_at_fit_is_all_zeros(seen: list[str], new: str) -> N
     out = Encoder.fit(read_frame({"c": seen})).transform(read_frame({"c": [new, *seen]}))
     np.testing.assert_array_equal(out[0].sum(), float(new in seen))
     np.testing.assert_array_equal(out[1:].sum(axis=1), np.ones(len(seen)))
-
-
-def test_every_library_gives_the_same_matrix() -> None:
-    columns: Columns = {
-        "age": [31, None, 25],
-        "ok": [True, False, True],
-        "city": ["Oslo", None, "Rome"],
-    }
-    rows = list(zip(*columns.values(), strict=True))
-    expected = encode(columns)
-    given_as = [pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), rows]
-    for X in [*given_as, np.array(rows, dtype=object)]:
-        table = read_frame(X)
-        np.testing.assert_array_equal(Encoder.fit(table).transform(table), expected)
 
 
 def test_a_missing_number_is_the_mean_with_a_flag_only_if_one_was_missing_at_fit() -> None:
@@ -268,6 +253,8 @@ def test_columns_of_earlier_versions_are_read() -> None:
     encoder = Encoder.from_json({"named": True, "columns": columns})
     assert encoder.feature_names_out == ("a", "c=x", "c=missing")
     assert encoder.describe()["c"] == "text: a column for each of 1 value"
+    far = encoder.transform(read_frame({"a": [1e6], "c": ["x"]}))
+    assert far[0, 0] == 1e6  # without an end
 
 
 @pytest.mark.parametrize("value", [0.1, 1e-300, -3.4e38, 123456789.123])
@@ -349,45 +336,49 @@ RANKS: dict[str, Any] = {"name": "a", "knots": [1, 2.0], "scores": [-1.0, 1], "m
 
 
 @pytest.mark.parametrize(
-    "data",
+    "columns",
     [
-        None,
         [],
-        {},
-        {"named": True},
-        {"named": True, "columns": []},
-        {"named": 1, "columns": [GOOD]},
-        {"named": True, "columns": [GOOD, GOOD]},
-        {"named": True, "columns": 5},
-        {"named": True, "columns": [5]},
-        {"named": True, "columns": [{**GOOD, "name": 5}]},
-        {"named": True, "columns": [{**GOOD, "mean": "0"}]},
-        {"named": True, "columns": [{**GOOD, "mean": True}]},
-        {"named": True, "columns": [{**GOOD, "mean": float("nan")}]},
-        {"named": True, "columns": [{**GOOD, "std": 0.0}]},
-        {"named": True, "columns": [{**GOOD, "std": 10**400}]},
-        {"named": True, "columns": [{**GOOD, "missing": 1}]},
-        {"named": True, "columns": [{"name": "a", "mean": 0.0}]},
-        {"named": True, "columns": [{**RANKS, "knots": [2.0, 1.0]}]},
-        {"named": True, "columns": [{**RANKS, "knots": [1.0, 1.0]}]},
-        {"named": True, "columns": [{**RANKS, "knots": [1.0, 2.0, 3.0]}]},
-        {"named": True, "columns": [{**RANKS, "knots": [1.0], "scores": [1.0]}]},
-        {"named": True, "columns": [{**RANKS, "knots": [], "scores": []}]},
-        {"named": True, "columns": [{**RANKS, "knots": [0.0, float("inf")]}]},
-        {"named": True, "columns": [{**RANKS, "knots": [0.0, True]}]},
-        {"named": True, "columns": [{**RANKS, "knots": 5}]},
-        {"named": True, "columns": [{**RANKS, "scores": [0.0, float("nan")]}]},
-        {"named": True, "columns": [{**RANKS, "scores": [0.0, "1"]}]},
-        {"named": True, "columns": [{"name": "a", "knots": [1, 2], "missing": False}]},
-        {"named": True, "columns": [{"name": "a", "categories": ["x"], "n_values": 0}]},
-        {"named": True, "columns": [{"name": "a", "categories": ["x"], "n_values": "1"}]},
-        {"named": True, "columns": [{"name": "a", "categories": []}]},
-        {"named": True, "columns": [{"name": "a", "categories": "xy"}]},
-        {"named": True, "columns": [{"name": "a", "categories": [None, "x"]}]},
-        {"named": True, "columns": [{"name": "a", "categories": ["x", 1]}]},
-        {"named": True, "columns": [{"name": "a", "categories": ["x", "x"]}]},
+        [GOOD, GOOD],
+        5,
+        [5],
+        [{**GOOD, "name": 5}],
+        [{**GOOD, "mean": "0"}],
+        [{**GOOD, "mean": True}],
+        [{**GOOD, "mean": float("nan")}],
+        [{**GOOD, "std": 0.0}],
+        [{**GOOD, "std": 10**400}],
+        [{**GOOD, "missing": 1}],
+        [{**GOOD, "lowest": 1.0, "highest": 1.0}],
+        [{**GOOD, "lowest": math.inf, "highest": 2.0}],
+        [{**GOOD, "lowest": "a", "highest": 2.0}],
+        [{"name": "a", "mean": 0.0}],
+        [{**RANKS, "knots": [2.0, 1.0]}],
+        [{**RANKS, "knots": [1.0, 1.0]}],
+        [{**RANKS, "knots": [1.0, 2.0, 3.0]}],
+        [{**RANKS, "knots": [1.0], "scores": [1.0]}],
+        [{**RANKS, "knots": [], "scores": []}],
+        [{**RANKS, "knots": [0.0, float("inf")]}],
+        [{**RANKS, "knots": [0.0, True]}],
+        [{**RANKS, "knots": 5}],
+        [{**RANKS, "scores": [0.0, float("nan")]}],
+        [{**RANKS, "scores": [0.0, "1"]}],
+        [{"name": "a", "knots": [1, 2], "missing": False}],
+        [{"name": "a", "categories": ["x"], "n_values": 0}],
+        [{"name": "a", "categories": ["x"], "n_values": "1"}],
+        [{"name": "a", "categories": []}],
+        [{"name": "a", "categories": "xy"}],
+        [{"name": "a", "categories": [None, "x"]}],
+        [{"name": "a", "categories": ["x", 1]}],
+        [{"name": "a", "categories": ["x", "x"]}],
     ],
 )
+def test_a_damaged_column_is_a_model_file_error(columns: Any) -> None:
+    with pytest.raises(ModelFileError, match="damaged"):
+        Encoder.from_json({"named": True, "columns": columns})
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"named": True}, {"named": 1, "columns": [GOOD]}])
 def test_a_damaged_encoder_is_a_model_file_error(data: Any) -> None:
     with pytest.raises(ModelFileError, match="damaged"):
         Encoder.from_json(data)
@@ -407,18 +398,3 @@ def test_a_sentinel_that_first_appears_later_ends_beyond_the_numbers_seen() -> N
     again = Encoder.from_json(json.loads(json.dumps(encoder.to_json())))
     assert again == encoder
     assert again.transform(later).tobytes() == encoder.transform(later).tobytes()
-
-
-@pytest.mark.parametrize("ends", [(1.0, 1.0), (math.inf, 2.0), ("a", 2.0)])
-def test_ends_that_are_damaged_are_refused(ends: tuple[Any, Any]) -> None:
-    data = Encoder.fit(read_frame({"a": [1.0, 2.0, 4.0]})).to_json()
-    data["columns"][0] |= {"lowest": ends[0], "highest": ends[1]}
-    with pytest.raises(ModelFileError):
-        Encoder.from_json(data)
-
-
-def test_a_file_of_an_earlier_version_has_no_ends() -> None:
-    data = Encoder.fit(read_frame({"a": [1.0, 2.0, 4.0]})).to_json()
-    for name in ("lowest", "highest"):
-        del data["columns"][0][name]
-    assert Encoder.from_json(data).transform(read_frame({"a": [1e6]}))[0, 0] > 100_000

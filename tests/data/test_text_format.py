@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from driftquilt.data import csv_files, source
+from driftquilt.data import source
 from driftquilt.data.files import open_data
 from driftquilt.data.source import TextFormat
 from driftquilt.errors import InputError
@@ -44,11 +44,8 @@ def test_a_decimal_comma_is_a_number_if_it_is_told(european: Path) -> None:
     assert notes == ()
 
 
-@pytest.mark.usefixtures("temporary_folder")
-def test_a_column_is_noted_once_even_if_another_file_is_begun_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_files, "_BLOCK", 256)
+@pytest.mark.usefixtures("small_blocks")
+def test_a_column_is_noted_once_even_if_another_file_is_begun_again(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("x;y\n3,5;1\n")
     (tmp_path / "2.csv").write_text("x;y\n" + "3,5;1\n" * 200 + "3,5;1.5\n")
     with open_data([tmp_path / "1.csv", tmp_path / "2.csv"]) as data:
@@ -61,10 +58,8 @@ def test_quoted_decimal_commas_may_stand_between_commas(tmp_path: Path) -> None:
     assert read(tmp_path / "a.csv", decimal=",")[0]["x"].to_pylist() == [3.14, 2.5]
 
 
-def test_a_kind_is_widened_by_the_decimal_mark_that_was_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csv_files, "_BLOCK", 256)
+@pytest.mark.usefixtures("small_blocks")
+def test_a_kind_is_widened_by_the_decimal_mark_that_was_told(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x;y\n" + "1;0\n" * 200 + "1,5;0\n")
     table, notes = read(tmp_path / "a.csv", decimal=",")
     assert table.schema.field("x").type == pa.float64()
@@ -117,12 +112,12 @@ def test_the_encoding_of_text_does_not_touch_other_formats(suffix: str, tmp_path
     assert read(path, encoding="latin-1")[0] == table
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("n_rows", [0, 300])
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_a_byte_that_is_not_of_the_encoding_is_named_with_its_line(
     suffix: str, n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_files, "_BLOCK", 256)
     monkeypatch.setattr(source, "_DECODED", 100)
     header, row = ("a,b\n", "x,0\n") if suffix == "csv" else ('{"a": "x"}\n', '{"a": "x"}\n')
     text = header + row * n_rows + row.replace("x", "é")
@@ -186,10 +181,9 @@ def test_dates_that_are_read_and_columns_of_nothing_are_not_noted(
 
 
 def test_numbers_that_a_decimal_comma_makes_text_are_noted_with_what_to_pass(
-    tmp_path: Path,
+    european: Path,
 ) -> None:
-    (tmp_path / "a.csv").write_text("größe;stadt\n3,14;Köln\n;Łódź\n-2;Rom\n", encoding="utf-8")
-    table, notes = read(tmp_path / "a.csv")
+    table, notes = read(european)
     assert table["größe"].to_pylist() == ["3,14", None, "-2"]
     (note,) = notes
     assert note.endswith(
@@ -205,11 +199,11 @@ def test_a_decimal_point_where_a_comma_was_told_is_noted_too(tmp_path: Path) -> 
     assert [note.partition("; ")[2] for note in notes] == ["read it as numbers with --decimal ."]
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("odd", ["Oslo", "1,2,3", "3,14 EUR", "2024,5,1", "-", "12:30,5"])
 def test_one_value_that_is_no_number_keeps_a_column_from_being_noted(
-    odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    odd: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(csv_files, "_BLOCK", 256)
     rows = ["3,14;0"] * 200
     (tmp_path / "a.csv").write_text("\n".join(["x;y", *rows, f"{odd};0", *rows]))
     assert read(tmp_path / "a.csv")[1] == ()

@@ -110,9 +110,9 @@ def read_address(url: str) -> Address:
     return Address(parts.scheme, read, _path(parts, options), options, user, secret)
 
 
-def refuse_untrusted(name: str, said: str) -> None:
-    """`SourceError` for a broker whose certificate is not trusted, as its client has said."""
-    if "certificate verify failed" in said:
+def refuse_untrusted(name: str, reason: str) -> None:
+    """`SourceError` for a broker whose certificate is not trusted, by what its client reports."""
+    if "certificate verify failed" in reason:
         raise SourceError(
             f"{name}: the certificate of the broker is not trusted; name those to trust in the "
             "URL: ca=file"

@@ -7,7 +7,7 @@
 Promises of every source:
 
 - A position is a small JSON value, which a message carries: reading after it gives what comes
-  next. The reader keeps it; the broker is told nothing, no group, no commit, no acknowledgement.
+  next. The reader keeps it; nothing is sent to the broker, no group, no commit, no acknowledgement.
   Whoever keeps the position in one step with what the messages led to has counted each once.
 - A broker that is away is waited for: `read` gives [], `publish` False, `trouble` says why, and
   the next call tries again.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Refused", "Tally", "consume"]
 
 _REMEMBERED = 20
-_TOLD = "told"  # in the store: the number of the last event that was published
+_PUBLISHED = "told"  # in the store: the number of the last event that was published
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def consume(
         messages = source.read(after, most, wait)
         if messages and work.take(messages):
             after = messages[-1].position
-        work.tell()
+        work.publish_events()
     return work.tally
 
 
@@ -155,17 +155,17 @@ class _Work:
         self._left = self.stream.position  # what nobody else may move
         if self.to is not None:
             last = max((event.number for event in self.stream.events), default=0)
-            self.turn(partial(self._keep_told, self.stream.store.state.get(_TOLD, last)))
+            self.turn(partial(self._store_published, self.stream.store.state.get(_PUBLISHED, last)))
 
     def take(self, messages: Sequence[Message]) -> bool:
         """Take messages in order; False if a stop came before all were taken."""
         for group in _groups(messages):
             answered = self._answer(group.asked)
             if answered is None:
-                self.turn(self._stop)
+                self.turn(partial(self._flush, None))  # what was taken so far stays
                 return False
             self.turn(partial(self._take_group, answered, group.others))
-        self.turn(partial(self._end, messages[-1]))
+        self.turn(partial(self._flush, self._at(messages[-1])))
         self.tally.n_messages += len(messages)
         return True
 
@@ -185,14 +185,10 @@ class _Work:
             self._try(message, partial(self._learn, message, arrival))
         self._left = self.stream.position
 
-    def _end(self, last: Message) -> None:
-        """All messages up to the last have been taken."""
-        self.stream.flush(self._at(last))
+    def _flush(self, position: dict[str, Any] | None) -> None:
+        """Make what was taken durable, with its own positions or this one."""
+        self.stream.flush(position)
         self._left = self.stream.position
-
-    def _stop(self) -> None:
-        """What was taken so far stays, with its own positions."""
-        self.stream.flush()
 
     def _try(self, message: Message, take: Callable[[], None]) -> None:
         try:
@@ -256,11 +252,11 @@ class _Work:
             self._refuse(message, f"its answer is too large for the broker: {error}")
             return False
 
-    def tell(self) -> None:
+    def publish_events(self) -> None:
         """Publish what happened; an event that is too large for the broker is left out."""
         if self.to is None:
             return
-        numbered = [event for event in self.stream.events if event.number > self._told]
+        numbered = [event for event in self.stream.events if event.number > self._published]
         events, self.forgotten = [*self.forgotten, *numbered], []
         bodies = [_to_bytes(event.to_json()) for event in events]
         notes = [Note(self._name("event", _digest(body)), None, body) for body in bodies]
@@ -273,11 +269,11 @@ class _Work:
             if self.stop.is_set():
                 return
         if numbered:
-            self.turn(partial(self._keep_told, numbered[-1].number))
+            self.turn(partial(self._store_published, numbered[-1].number))
 
-    def _keep_told(self, number: int) -> None:
-        self._told = number
-        self.stream.note({_TOLD: number})
+    def _store_published(self, number: int) -> None:
+        self._published = number
+        self.stream.note({_PUBLISHED: number})
         self.stream.flush()
 
     def _refuse(self, message: Message, why: str) -> None:

@@ -94,7 +94,7 @@ class KafkaSource:
                 self._look(at, end)
             messages = self._take(min(most, _MOST), end)
         except (KafkaException, SystemError) as error:
-            self._expect_mending(_told(error))
+            self._expect_mending(_kafka_error(error))
             time.sleep(max(0.0, end - time.monotonic()))
             return []
         self._expect_entry()
@@ -111,7 +111,7 @@ class KafkaSource:
             raise
         except (KafkaException, SystemError) as error:
             self._drop_writer()
-            self._expect_mending(_told(error))
+            self._expect_mending(_kafka_error(error))
             return False
         self.trouble = None if done else self.trouble or "the broker has not confirmed all yet"
         return done
@@ -151,8 +151,8 @@ class KafkaSource:
         try:
             yield
         except KafkaException as error:
-            said = error.args[0].str()
-            raise SourceError(f"{self.name}: the client cannot be set up: {said}") from error
+            why = error.args[0].str()
+            raise SourceError(f"{self.name}: the client cannot be set up: {why}") from error
 
     def _must_look(self, at: dict[str, int]) -> bool:
         pause = _LOOK_SOON if self._away or self.trouble else _LOOK_AGAIN
@@ -263,13 +263,13 @@ class KafkaSource:
         self.trouble = f"the broker is away: {error.str()}"
 
 
-def _told(error: KafkaException | SystemError) -> KafkaError:
+def _kafka_error(error: KafkaException | SystemError) -> KafkaError:
     """What the client says; one that was raised while it called back comes wrapped."""
-    said = error if isinstance(error, KafkaException) else error.__cause__
-    if not isinstance(said, KafkaException):
+    reason = error if isinstance(error, KafkaException) else error.__cause__
+    if not isinstance(reason, KafkaException):
         raise error
-    told: KafkaError = said.args[0]
-    return told
+    kafka_error: KafkaError = reason.args[0]
+    return kafka_error
 
 
 def _settings(address: Address) -> dict[str, Any]:
@@ -321,7 +321,7 @@ class _Outbox:
         return True
 
     def close(self) -> None:
-        """Let go of all; what is under way holds on to the client until it is told of."""
+        """Let go of all; what is under way holds on to the client until it is reported."""
         with contextlib.suppress(KafkaException, SystemError):
             self._producer.purge()
             self._producer.flush(_CLOSE_WITHIN)
@@ -331,9 +331,9 @@ class _Outbox:
         if self._under_way and self._one_by_one:
             return False
         alone = None if self._under_way else note.id
-        told = partial(self._report, note.id)
         try:
-            self._producer.produce(self._topic, note.body, note.key, on_delivery=told)
+            report = partial(self._report, note.id)
+            self._producer.produce(self._topic, note.body, note.key, on_delivery=report)
         except BufferError:
             return False
         except KafkaException as error:
@@ -369,8 +369,10 @@ class _Outbox:
         return again
 
     def _too_large(self, note: Note) -> NoteTooLargeError:
-        said = f"{self._name}: the note {note.id!r} has {len(note.body)} bytes, more than is taken"
-        return NoteTooLargeError(f"{said}: message.max.bytes", note_id=note.id)
+        size = f"the note {note.id!r} has {len(note.body)} bytes"
+        return NoteTooLargeError(
+            f"{self._name}: {size}, more than is taken: message.max.bytes", note_id=note.id
+        )
 
 
 def _time_left(end: float) -> float:

@@ -4,11 +4,11 @@ A position is the sequence of a message in its stream. Reading makes a consumer 
 keeps nothing and is forgotten; after a lost connection there is a new one, which begins where the
 reader stands. A subject shares its sequences with the others of its stream, and what JetStream
 has removed is known for the stream alone: so a subject should have a stream to itself, or rows
-may be said to be missing when those of its neighbours are. A stream that deletes what was read
+may be reported missing when those of its neighbours are. A stream that deletes what was read
 (its retention is `interest` or `workqueue`) is refused.
 
 Publishing waits for the acknowledgement of JetStream, which knows a note by its id for as long as
-the `duplicate_window` of the stream says. With `tls=true`, nothing is said over a connection that
+the `duplicate_window` of the stream says. With `tls=true`, nothing is sent over a connection that
 is not encrypted.
 
 The client is asynchronous; its loop runs on a thread of its own, so that it answers the broker
@@ -61,7 +61,7 @@ _AWAY = (NatsError, OSError, asyncio.TimeoutError)
 
 
 class _Encrypted(Client):
-    """A client that says who it is only over a connection that is encrypted.
+    """A client that identifies itself only over a connection that is encrypted.
 
     The library encrypts if the broker asks for it, and otherwise sends the password as it is.
     """
@@ -165,8 +165,10 @@ class NatsSource:
             raise self._too_large(note, f"the {most} bytes that the broker takes: its max_payload")
 
     def _too_large(self, note: Note, what: str) -> NoteTooLargeError:
-        said = f"{self.name}: the note {note.id!r} has {len(note.body)} bytes, with headers more"
-        return NoteTooLargeError(f"{said} than {what}", note_id=note.id)
+        size = f"the note {note.id!r} has {len(note.body)} bytes"
+        return NoteTooLargeError(
+            f"{self.name}: {size}, with headers more than {what}", note_id=note.id
+        )
 
     async def _connect(self) -> Client:
         if self._client is not None and self._client.is_connected:
@@ -274,13 +276,13 @@ class NatsSource:
     async def _note_trouble(self, error: BaseException) -> None:
         """Note why the broker is away, or raise if it has refused; the connection is done with."""
         await self._disconnect()
-        said = str(error) or type(error).__name__
-        if "authorization" in said.lower() or "authentication" in said.lower():
+        reason = str(error) or type(error).__name__
+        if "authorization" in reason.lower() or "authentication" in reason.lower():
             raise SourceError(
                 f"{self.name}: the broker refuses the user or the password; give them in the URL "
                 "or the environment"
             ) from None
-        refuse_untrusted(self.name, said)
+        refuse_untrusted(self.name, reason)
         if isinstance(error, SecureConnWantedError):
             raise SourceError(
                 f"{self.name}: the URL says tls=true, and the broker does not ask for TLS; nothing "
@@ -288,7 +290,7 @@ class NatsSource:
             ) from None
         if isinstance(error, APIError) and error.code in _REFUSED and error.code != _NOT_FOUND:
             raise SourceError(f"{self.name}: JetStream answers {error.description}") from error
-        self.trouble = f"the broker is away: {said}"
+        self.trouble = f"the broker is away: {reason}"
 
     async def _hear(self, error: Exception) -> None:
         """Called by the client, which would print it."""

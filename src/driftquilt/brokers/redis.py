@@ -140,8 +140,8 @@ class RedisSource:
             yield
         except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
             raise SourceError(
-                f"{self.name}: the broker refuses the user or the password ({_kind(error)}); give "
-                "them in the URL or the environment"
+                f"{self.name}: the broker refuses the user or the password "
+                f"({type(error).__name__}); give them in the URL or the environment"
             ) from None
         except (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError) as error:
             refuse_untrusted(self.name, str(error))
@@ -176,7 +176,3 @@ def _loss(info: Any, last: str, n_before: int, *, still_there: bool) -> str | No
 def _number(entry: str | bytes) -> tuple[int, int]:
     time_part, _, turn = (entry if isinstance(entry, str) else entry.decode()).partition("-")
     return int(time_part), int(turn)
-
-
-def _kind(error: Exception) -> str:
-    return type(error).__name__

@@ -38,7 +38,7 @@ from pyarrow import types
 
 from driftquilt.data.arrow import note_read
 from driftquilt.errors import InputError
-from driftquilt.text import listing, suggest
+from driftquilt.text import listing, one_line, suggest
 
 BLOCK = 65_536  # rows looked at at a time
 OURS = "driftquilt_"  # begins the names of the columns that a selection adds
@@ -89,7 +89,47 @@ def cast(column: Any, kind: Any) -> Any:
     """Return the column in another type; large integers lose their last digits as floats."""
     if column.type == kind:
         return column
+    if types.is_null(column.type):  # which Arrow casts to some types only
+        return pa.nulls(len(column), kind)
     return column.cast(kind, safe=not types.is_floating(kind))
+
+
+def fit_columns(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> list[Any]:
+    """Return the columns of a schema, in their types; null where the rows lack one."""
+    present = dict(zip(rows.schema.names, rows.columns, strict=True))
+    fitted = []
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        try:
+            column = cast(present[name], kind) if name in present else pa.nulls(len(rows), kind)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"column {name!r} cannot be read as {kind}: {one_line(error)}"
+            ) from error
+        fitted.append(column)
+    return fitted
+
+
+def join_batches(
+    batches: Iterable[pa.RecordBatch], max_bytes: int, max_rows: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in few batches, of about so many bytes or rows."""
+    waiting, n_bytes, n_rows = list[pa.RecordBatch](), 0, 0
+    for batch in batches:
+        waiting.append(batch)
+        n_bytes, n_rows = n_bytes + batch.nbytes, n_rows + batch.num_rows
+        if n_bytes >= max_bytes or (max_rows is not None and n_rows >= max_rows):
+            yield from _join(waiting)
+            waiting, n_bytes, n_rows = [], 0, 0
+    if waiting:
+        yield from _join(waiting)
+
+
+def _join(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Return one batch, or several where Arrow cannot hold a column in one piece."""
+    if len(batches) == 1:
+        return batches
+    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return joined
 
 
 def is_number(kind: Any) -> bool:

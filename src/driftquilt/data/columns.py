@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from driftquilt.data.calendar import Moments, from_arrow, from_datetime64, from_objects, seconds
 from driftquilt.errors import InputError
+from driftquilt.text import shown
 
 __all__ = [
     "FLOAT32_MAX",
@@ -60,7 +61,6 @@ _KINDS: dict[str, Any] = {
     "complex numbers": Complex,
 }
 _COMMON = {int: "numbers", bool: "numbers", float: "numbers", str: "text"}
-_SHOWN = 40  # characters of a value that an error message quotes
 
 
 def is_text(column: NDArray[Any]) -> bool:
@@ -236,15 +236,10 @@ def _find_kinds(values: list[Any], kinds: dict[type, str]) -> dict[str, int]:
 
 def _mix(name: str, values: list[Any], first: dict[str, int]) -> InputError:
     one, other = [kind for kind in _KINDS if kind in first][:2]
-    rows = [f"row {first[kind]} holds {_shown(values[first[kind]])}" for kind in (one, other)]
+    rows = [f"row {first[kind]} holds {shown(values[first[kind]])}" for kind in (one, other)]
     return InputError(
         f"column {name!r} mixes {one} and {other}: {', '.join(rows)}; make all of it one kind"
     )
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _refusal(name: str, row: int, value: Any) -> InputError:
@@ -254,7 +249,7 @@ def _refusal(name: str, row: int, value: Any) -> InputError:
             "split it into its real and imaginary parts"
         )
     return InputError(
-        f"column {name!r}, row {row} holds a {type(value).__name__} ({_shown(value)}), but each "
+        f"column {name!r}, row {row} holds a {type(value).__name__} ({shown(value)}), but each "
         "value of this argument must be a string or a number (or a date); turn it into one of "
         "these, or drop the column"
     )

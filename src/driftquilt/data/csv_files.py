@@ -35,9 +35,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from driftquilt.data.column_types import common_type
-from driftquilt.data.source import BLOCK, ByteSource, TextFormat, one_line, reading
+from driftquilt.data.source import BLOCK, ByteSource, TextFormat, reading
 from driftquilt.errors import InputError
-from driftquilt.text import listing
+from driftquilt.text import listing, one_line
 
 _BLOCK = 1 << 20  # bytes; pyarrow reads many such blocks ahead
 _DELIMITERS = (",", ";", "\t", "|")

@@ -38,7 +38,13 @@ from pyarrow import csv, ipc
 from pyarrow import parquet as pq
 
 from driftquilt.data.arrow import MappedFile, has_one_dictionary, limit_memory
-from driftquilt.data.column_types import cast, common_type, is_view, plain_type
+from driftquilt.data.column_types import (
+    common_type,
+    fit_columns,
+    is_view,
+    join_batches,
+    plain_type,
+)
 from driftquilt.data.csv_files import CsvRows, TypesChanged, name_columns, unnamed_notes
 from driftquilt.data.json_lines import JsonRows
 from driftquilt.data.source import (
@@ -47,7 +53,6 @@ from driftquilt.data.source import (
     TextFormat,
     check_room,
     find_files,
-    one_line,
     open_file,
     spool,
     storing,
@@ -55,7 +60,7 @@ from driftquilt.data.source import (
 )
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write, describe_os_error
-from driftquilt.text import listing
+from driftquilt.text import listing, one_line
 
 Watch: TypeAlias = Callable[[int, int], None]
 _Mapped: TypeAlias = tuple[list[MappedFile], Any, list[str]]  # files, their table, notes
@@ -300,7 +305,7 @@ def _write_arrow(file: Any, inputs: Sequence[_Rows], schema: Any, watch: Watch |
                 yield batch
 
     with ipc.new_file(file, schema) as writer:
-        for batch in _join(batches()):
+        for batch in join_batches(batches(), _BATCH_BYTES):
             writer.write_batch(batch)
             done = sum(rows.source.done for rows in inputs)
             check_room(file.tell(), done / max(total, 1))
@@ -339,33 +344,12 @@ def _unify(inputs: Sequence[_Rows]) -> tuple[Any, list[str]]:
 def _fit(rows: _Rows, schema: Any) -> Iterator[Any]:
     """Yield the batches of one input, with the columns and types of all."""
     names = name_columns(rows.source.name, rows.schema.names)
-    places = {name: number for number, name in enumerate(names)}
     for batch in rows.batches():
-        columns = []
-        for name, kind in zip(schema.names, schema.types, strict=True):
-            if name not in places:
-                columns.append(pa.nulls(batch.num_rows, kind))
-                continue
-            try:
-                columns.append(cast(batch.column(places[name]), kind))
-            except pa.ArrowInvalid as error:
-                raise InputError(
-                    f"{rows.source.name}: column {name!r} cannot be read as {kind}: "
-                    f"{one_line(error)}"
-                ) from error
+        try:
+            columns = fit_columns(batch.rename_columns(names), schema)
+        except InputError as error:
+            raise InputError(f"{rows.source.name}: {error}") from error
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _join(batches: Iterable[Any]) -> Iterator[Any]:
-    """Yield the same rows in batches of about `_BATCH_BYTES`."""
-    waiting: list[Any] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(part.nbytes for part in waiting) >= _BATCH_BYTES:
-            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
-            waiting = []
-    if waiting:
-        yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
 def _write_batches(make_writer: Any, file: Any, batches: Iterable[Any]) -> int:

@@ -53,6 +53,7 @@ from driftquilt.data.columns import (
     refuse_extremes,
 )
 from driftquilt.errors import InputError
+from driftquilt.text import one_line
 
 BLOCK = 65_536  # rows at a time where there are many, so that they stay in the processor's cache
 _N_DIMENSIONS = 2  # of a table
@@ -241,9 +242,8 @@ def as_frame(X: Any) -> Any:
     try:
         return nw.from_native(X, pass_through=True)
     except DuplicateError as error:
-        reason = " ".join(str(error).split())
         raise InputError(
-            f"X has columns of the same name; rename or drop them: {reason}"
+            f"X has columns of the same name; rename or drop them: {one_line(error)}"
         ) from error
 
 

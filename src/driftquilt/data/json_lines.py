@@ -20,10 +20,11 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from driftquilt.data.column_types import cast, common_type
+from driftquilt.data.column_types import common_type, fit_columns
 from driftquilt.data.csv_files import TypesChanged, refuse_bad_byte
-from driftquilt.data.source import BLOCK, ByteSource, one_line
+from driftquilt.data.source import BLOCK, ByteSource
 from driftquilt.errors import InputError
+from driftquilt.text import one_line
 
 _DATES = (pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 _WORDS = {bool: "a boolean", str: "text", int: "a number", float: "a number"}
@@ -51,12 +52,7 @@ class JsonRows:
             table = self._parse(first_line, block)
             if self._update_types(table):
                 raise TypesChanged
-            columns = [
-                cast(table[name], kind)
-                if name in table.column_names
-                else pa.nulls(table.num_rows, kind)
-                for name, kind in self._types.items()
-            ]
+            columns = fit_columns(table, self.schema)
             yield from pa.table(columns, schema=self.schema).to_batches()
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:

@@ -45,7 +45,7 @@ from typing import IO
 import pyarrow as pa
 
 from driftquilt.errors import InputError
-from driftquilt.text import listing, suggest
+from driftquilt.text import listing, one_line, suggest
 
 #: Formats by file suffix; each of them may end in .gz as well.
 FORMATS = {
@@ -320,11 +320,6 @@ def check_room(written: int, share: float, free: int | None = None) -> None:
             f"{(written + rest) / 1e9:.1f} GB are needed for temporary files, but {folder} has "
             f"only {(written + free) / 1e9:.1f} GB; set TMPDIR to a folder with more space"
         )
-
-
-def one_line(error: BaseException) -> str:
-    """Return the message of an error without line breaks."""
-    return " ".join(str(error).split())
 
 
 def _read_first(file: io.BufferedIOBase, n_bytes: int) -> bytes:

@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.errors import InputError
+from driftquilt.text import shown
 
 __all__ = [
     "FLAG",
@@ -53,7 +54,6 @@ __all__ = [
     "choice",
     "count",
     "number",
-    "shown",
 ]
 
 Watched = Literal["error", "row"]
@@ -219,12 +219,6 @@ def check_replay_limit(detector: Any) -> None:
             f"replay_limit of {type(detector).__name__} is {shown(limit)}; give a whole number of "
             f"at least {_REPLAY_LIMIT_MIN}"
         )
-
-
-def shown(value: Any) -> str:
-    """Return the repr of a value, cut short, for a message."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004
 
 
 @dataclass(frozen=True)

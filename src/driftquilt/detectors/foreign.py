@@ -65,9 +65,9 @@ from driftquilt.detectors.base import (
     choice,
     count,
     number,
-    shown,
 )
 from driftquilt.errors import InputError
+from driftquilt.text import shown
 
 __all__ = ["RIVER_KINDS", "Foreign", "RiverDetector", "has_shape", "kind_of"]
 

@@ -40,13 +40,12 @@ from driftquilt.detectors.base import (
     check_replay_limit,
     check_settings,
     count,
-    shown,
 )
 from driftquilt.detectors.dawidd import DAWIDD
 from driftquilt.detectors.foreign import RIVER_KINDS, Foreign, RiverDetector, has_shape, kind_of
 from driftquilt.detectors.hdddm import HDDDM
 from driftquilt.errors import InputError
-from driftquilt.text import suggest
+from driftquilt.text import shown, suggest
 
 __all__ = [
     "BY_NAME",

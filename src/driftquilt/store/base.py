@@ -116,9 +116,9 @@ class Store(ABC):
     _kept: Contents
 
     @property
-    @abstractmethod
     def n_appended(self) -> int:
         """Rows taken in the life of the store, dropped ones too."""
+        return self._kept.n_appended
 
     @property
     @abstractmethod
@@ -128,7 +128,7 @@ class Store(ABC):
     @property
     def n_open(self) -> int:
         """Rows of the open segment."""
-        return self._kept.n_appended - self._kept.n_sealed
+        return self.n_appended - self._kept.n_sealed
 
     @property
     def segments(self) -> tuple[SealedSegment, ...]:

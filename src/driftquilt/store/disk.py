@@ -105,10 +105,6 @@ class DiskStore(Store):
         self._journal = Journal(self._manifest, self._kept, self.path, policy)
 
     @property
-    def n_appended(self) -> int:
-        return self._kept.n_appended
-
-    @property
     def n_durable(self) -> int:
         return self._journal.n_durable
 

@@ -9,7 +9,7 @@ some segments have are null in the others. Rows that come while it is written ar
 >>> store = MemoryStore()
 >>> n_rows = store.append(pa.record_batch({"x": [1, 2]}))
 >>> may, n_rows = store.seal("may"), store.append(pa.record_batch({"x": [0.5]}))
->>> path = Path(tempfile.mkdtemp()) / "all.parquet"
+>>> path = f"{tempfile.mkdtemp()}/all.parquet"
 >>> export(store, path)
 3
 >>> pq.read_table(path).to_pylist()[1:]
@@ -20,15 +20,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from driftquilt.errors import InputError, StoreError
-from driftquilt.files import describe_os_error
+from driftquilt.files import atomic_write, describe_os_error
 from driftquilt.store.base import SealedSegment, Store, name_to_json
-from driftquilt.store.files import DISK, write_file
 from driftquilt.store.rows import fit, unify
 
 __all__ = ["export"]
@@ -41,17 +39,12 @@ def export(store: Store, path: str | os.PathLike[str]) -> int:
     number, rows = _open_rows(store)
     sealed = [segment for segment in store.segments if segment.number < number]
     schema, n_rows = _schema(table for _, _, table in _parts(store, sealed, number, rows)), 0
-
-    def fill(sink: object) -> None:
-        nonlocal n_rows
-        with pq.ParquetWriter(sink, schema) as writer:
+    try:
+        with atomic_write(path) as file, pq.ParquetWriter(file, schema) as writer:
             for of, name, table in _parts(store, sealed, number, rows):
                 n_rows += table.num_rows
                 for batch in table.to_batches():
                     writer.write_batch(fit(_marked(batch, of, name), schema))
-
-    try:
-        write_file(DISK, Path(path), fill)
     except StoreError:
         raise
     except OSError as error:

@@ -205,7 +205,7 @@ def prepare(connection: Connection, synchronous: str = "FULL") -> None:
 
 
 def trouble(path: Path, doing: str, error: BaseException) -> StoreError:
-    """What the disk or the database said, as an error of ours."""
+    """An error of the disk or the database, as an error of ours."""
     full = getattr(error, "errno", None) in _FULL or "disk is full" in str(error)
     damaged = isinstance(error, sqlite3.DatabaseError) and any(
         sign in str(error) for sign in ("malformed", "not a database", "decode")

@@ -339,7 +339,7 @@ class Journal:
         self._group = _Group()
         self._timer: threading.Timer | None = None
         self._failure: StoreError | None = None
-        self._is_told = False
+        self._is_reported = False
 
     def add(
         self,
@@ -395,13 +395,13 @@ class Journal:
 
     def fail(self, failure: StoreError) -> StoreError:
         """Remember a failure, which the caller is about to raise."""
-        self._failure, self._is_told = failure, True
+        self._failure, self._is_reported = failure, True
         return failure
 
     def expect_sound(self) -> None:
         """Refuse to go on after a commit that failed."""
         if self._failure is not None:
-            self._is_told = True
+            self._is_reported = True
             raise StoreError(
                 f"the store {self._path} is read-only after a failed commit; open it again, it "
                 f"then has the {self.n_durable} rows that were durable, and perhaps more "
@@ -409,12 +409,12 @@ class Journal:
             ) from self._failure
 
     def close(self, *, discard: bool = False) -> None:
-        """Commit what waits, or discard it; raises a failure that nobody has been told of."""
+        """Commit what waits, or discard it; raises a failure that was not reported yet."""
         if discard:
             self._take_group()
         elif self._failure is None:
             self.commit()
-        elif not self._is_told:
+        elif not self._is_reported:
             self.expect_sound()
 
     def _take_group(self) -> _Group:
@@ -438,4 +438,4 @@ class Journal:
             if group is self._group and self._failure is None:
                 with contextlib.suppress(StoreError):  # remembered, and raised by the next call
                     self.commit()
-                self._is_told = self._failure is None
+                self._is_reported = self._failure is None

@@ -57,10 +57,6 @@ class MemoryStore(Store):
         self._closed = False
 
     @property
-    def n_appended(self) -> int:
-        return self._kept.n_appended
-
-    @property
     def n_durable(self) -> int:
         return self._kept.n_appended
 

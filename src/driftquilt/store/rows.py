@@ -42,7 +42,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from driftquilt.data.column_types import common_type, is_number, is_text
+from driftquilt.data.column_types import (
+    common_type,
+    fit_columns,
+    is_number,
+    is_text,
+    join_batches,
+)
 from driftquilt.errors import InputError
 
 __all__ = ["BlockLayout", "OpenRows", "RowBlock", "decode", "fit", "gather", "plain", "unify"]
@@ -234,8 +240,8 @@ def unify(held: pa.Schema, given: pa.Schema) -> pa.Schema:
         both = common_type(before, kind, booleans_are_numbers=True)
         if both is None or _mixes_times(before, kind):
             raise InputError(
-                f"column {name!r} holds {_say(kind)} now and held {_say(before)} before; give it "
-                f"as {_say(before)}, or under another name"
+                f"column {name!r} holds {_describe(kind)} now and held {_describe(before)} before; "
+                f"give it as {_describe(before)}, or under another name"
             )
         columns[name] = both
     return pa.schema(columns)
@@ -256,34 +262,12 @@ def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The rows under a schema that `unify` made of theirs and others."""
     if batch.schema.equals(schema):
         return batch
-    held = dict(zip(batch.schema.names, batch.columns, strict=True))
-    columns = [
-        _cast(held[name], kind) if name in held else pa.nulls(batch.num_rows, kind)
-        for name, kind in zip(schema.names, schema.types, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(fit_columns(batch, schema), schema=schema)
 
 
 def gather(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of all batches under one schema, in batches of about a million rows or 1 GiB."""
-    waiting, n_rows, n_bytes = list[pa.RecordBatch](), 0, 0
-    for batch in batches:
-        waiting.append(fit(batch, schema))
-        n_rows += batch.num_rows
-        n_bytes += waiting[-1].nbytes
-        if n_rows >= _MANY_ROWS or n_bytes >= _MANY_BYTES:
-            yield from _join(waiting)
-            waiting, n_rows, n_bytes = [], 0, 0
-    if waiting:
-        yield from _join(waiting)
-
-
-def _join(batches: list[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    """One batch, or several where Arrow cannot hold a column in one piece."""
-    if len(batches) == 1:
-        return batches
-    joined: list[pa.RecordBatch] = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return joined
+    return join_batches((fit(batch, schema) for batch in batches), _MANY_BYTES, _MANY_ROWS)
 
 
 def _mixes_times(held: Any, given: Any) -> bool:
@@ -291,16 +275,10 @@ def _mixes_times(held: Any, given: Any) -> bool:
     return bool(types.is_temporal(held) and types.is_temporal(given) and held != given)
 
 
-def _say(kind: Any) -> str:
+def _describe(kind: Any) -> str:
     if is_number(kind) or types.is_boolean(kind):
         return f"numbers ({kind})"
     return f"text ({kind})" if is_text(kind) else str(kind)
-
-
-def _cast(column: Any, kind: Any) -> Any:
-    if types.is_null(column.type):
-        return pa.nulls(len(column), kind)
-    return column if column.type == kind else column.cast(kind, safe=False)
 
 
 def _decode(name: str, column: Any) -> Any:
