@@ -30,7 +30,7 @@ TOKEN = "dq_given"  # noqa: S105
 Ask = Callable[..., Any]
 
 
-def _in_step(script: Script, ask: Callable[[Any], Any], **options: Any) -> Any:
+def _sync(script: Script, ask: Callable[[Any], Any], **options: Any) -> Any:
     with Client(script.url, **options) as client:
         return ask(client)
 
@@ -43,7 +43,7 @@ def _async(script: Script, ask: Callable[[Any], Any], **options: Any) -> Any:
     return asyncio.run(run())
 
 
-both = pytest.mark.parametrize("run", [_in_step, _async], ids=["Client", "AsyncClient"])
+both = pytest.mark.parametrize("run", [_sync, _async], ids=["Client", "AsyncClient"])
 
 
 @both
@@ -86,7 +86,7 @@ def test_a_busy_service_is_asked_again_when_it_said(run: Ask, script: Script, st
 def test_too_many_of_something_that_stays_is_not_asked_again(script: Script) -> None:
     script.tell(reply(PROBLEM | {"type": "urn:driftquilt:too-many-streams"}, 429))
     with pytest.raises(ServiceError, match="429 too-many-streams"):
-        _in_step(script, lambda client: client.create_stream("one-more"))
+        _sync(script, lambda client: client.create_stream("one-more"))
     assert len(script.asked) == 1
 
 
@@ -94,7 +94,7 @@ def test_a_date_is_understood_as_the_time_to_come_back(script: Script) -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
     script.tell(reply({}, 503, Retry_After=later), reply({"streams": []}))
     began = time.monotonic()
-    assert _in_step(script, lambda client: client.streams()) == {"streams": []}
+    assert _sync(script, lambda client: client.streams()) == {"streams": []}
     assert 0.9 <= time.monotonic() - began <= 3
 
 
@@ -133,19 +133,19 @@ def test_a_service_that_is_not_ready_is_not_asked_again(run: Ask, script: Script
 def test_whatever_stands_between_may_refuse_in_its_own_way(script: Script, body: bytes) -> None:
     script.tell(Reply(502, body, (("X-Request-Id", "r-8"),)))
     with pytest.raises(ServiceError, match="502 unknown, request r-8"):
-        _in_step(script, lambda client: client.streams())
+        _sync(script, lambda client: client.streams())
 
 
 def test_an_answer_of_something_else_is_told_as_such(script: Script) -> None:
     script.tell(Reply(200, b"<html>Welcome"))
     with pytest.raises(ServiceError, match=r"not JSON: b'<html>Welcome'"):
-        _in_step(script, lambda client: client.streams())
+        _sync(script, lambda client: client.streams())
 
 
 def test_a_redirect_is_not_followed_with_the_token(script: Script) -> None:
     script.tell(Reply(307, b"", (("Location", script.url + "/elsewhere"),)))
     with pytest.raises(ServiceError):
-        _in_step(script, lambda client: client.streams(), token=TOKEN)
+        _sync(script, lambda client: client.streams(), token=TOKEN)
     assert len(script.asked) == 1
 
 
@@ -207,12 +207,15 @@ def test_the_token_is_sent_and_never_shown(
     assert sent == ["Bearer dq_from_the_environment", f"Bearer {TOKEN}"]
     for client in (Client(script.url, TOKEN), AsyncClient(script.url, TOKEN)):
         assert repr(client) == f"{type(client).__name__}('{script.url}')"
-        assert repr(client.stream("a")) == f"<stream 'a' of '{script.url}'>"
+        assert repr(client.stream("a")) == f"<stream 'a' of {client!r}>"
         assert TOKEN not in repr(vars(client))
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8321", "ftp://x", "http://", "http://me:pw@x"])
-def test_an_address_that_is_none_is_refused_without_repeating_it(url: str) -> None:
+@pytest.mark.parametrize(
+    "url",
+    ["127.0.0.1:8321", "ftp://x", "http://", "http://me:pw@x", "http://[", 7, "http://a\x00b"],
+)
+def test_an_invalid_address_is_refused_without_repeating_it(url: Any) -> None:
     with pytest.raises(InputError, match=r"like http://127.0.0.1:8321") as caught:
         Client(url)
     assert "pw" not in str(caught.value)
@@ -314,9 +317,3 @@ def test_a_token_read_from_a_file_has_a_line_break_behind_it(run: Ask, script: S
     run(script, lambda client: client.health(), token=f"{TOKEN}\n")
     [asked] = script.asked
     assert asked.headers["authorization"] == f"Bearer {TOKEN}"
-
-
-@pytest.mark.parametrize("url", ["http://[", "ftp://a", "127.0.0.1:8321", 7, "http://a\x00b"])
-def test_an_address_that_is_none_is_refused(url: Any) -> None:
-    with pytest.raises(InputError, match="the service's address is like"):
-        Client(url)

@@ -18,23 +18,17 @@ from driftquilt.core.segment import Segment
 from driftquilt.core.selection import disparity, gain
 from driftquilt.core.training import Epoch, Run, Task, Time, train
 from driftquilt.learners.mlp import MLP, MLPModel
+from tests.segments import make_segment
 
 LEARNER = MLP(hidden_units=6, learning_rate=0.02, batch_size=16)
 SAMPLING = Sampling(score_rows=12, score_every=2, epoch_rows=70, averaging=0.7)
 ALL = np.ones(3, dtype=bool)
 
-
-def rows(name: str, n: int, *, flip: bool = False, seed: int = 0) -> Segment:
-    rng = np.random.default_rng((seed, n))
-    X = rng.normal(size=(n, 2)).astype(np.float32)
-    return Segment(name, X, ((X[:, 0] > 0) ^ flip).astype(np.int64), np.ones(n, np.float32))
-
-
-HISTORY = [rows("march", 30), rows("april", 41, flip=True), rows("may", 52)]
+HISTORY = [make_segment("march", 30), make_segment("april", 41, flip=True), make_segment("may", 52)]
 TASK = Task(
     HISTORY,
-    rows("june", 20),
-    rows("june", 25, seed=1),
+    make_segment("june", 20),
+    make_segment("june", 25, seed=1),
     max_epochs=9,
     patience=50,
     sampling=SAMPLING,
@@ -129,7 +123,9 @@ def test_scores_and_epochs_look_at_samples_that_are_drawn_anew() -> None:
 
 
 def test_scores_of_a_sample_come_near_those_of_all_rows() -> None:
-    task = replace(TASK, history=[rows(str(k), 2000, flip=k == 1, seed=k) for k in range(3)])
+    task = replace(
+        TASK, history=[make_segment(str(k), 2000, flip=k == 1, seed=k) for k in range(3)]
+    )
     full = begin(replace(task, sampling=EVERY_ROW)).score()
     drawn = [
         begin(replace(task, sampling=Sampling(score_rows=400), seed=seed)).score()

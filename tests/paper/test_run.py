@@ -21,7 +21,7 @@ from driftquilt.core.segment import History, Segment
 from driftquilt.core.training import Time
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.paper.plan import Cell, Plan, load_stream, make_plan
+from driftquilt.paper.plan import Cell, Maker, Plan, load_stream, make_plan
 from driftquilt.paper.protocol import evaluations
 from driftquilt.paper.run import Result, effort, read_results, run_plan, run_task, split_tasks
 from driftquilt.quilt.executor import no_interrupt
@@ -75,6 +75,11 @@ def make_guess(*_: object) -> Method:
 
 def make_deadly(*_: object) -> Method:
     return Trouble(None)
+
+
+def own_plan(dataset: str, make: Maker) -> Plan:
+    """Return the plan of one method of the user's own."""
+    return make_plan(datasets=[dataset], methods=["own"], n_seeds=1, extra={"own": make})
 
 
 def test_every_cell_is_run_once(dataset: str, tmp_path: Path) -> None:
@@ -169,18 +174,14 @@ def test_a_chain_that_was_cut_is_run_again_but_no_row_is_repeated(
 def test_a_maker_that_cannot_travel_is_refused_before_anything_runs(
     dataset: str, tmp_path: Path
 ) -> None:
-    plan = make_plan(
-        datasets=[dataset], methods=["mine"], n_seeds=1, extra={"mine": lambda *_: Guess()}
-    )
+    plan = own_plan(dataset, lambda *_: Guess())
     with pytest.raises(InputError, match="at the top of a module, or work in this process"):
         run(plan, tmp_path, jobs=2)
     assert len(run(plan, tmp_path, jobs=1)) == 3
 
 
 def test_a_worker_that_dies_is_an_error_that_says_what_to_do(dataset: str, tmp_path: Path) -> None:
-    plan = make_plan(
-        datasets=[dataset], methods=["deadly"], n_seeds=1, extra={"deadly": make_deadly}
-    )
+    plan = own_plan(dataset, make_deadly)
     with pytest.raises(DriftquiltError, match=r"a worker process died.*jobs=1"):
         run(plan, tmp_path, jobs=2)
     assert not multiprocessing.active_children()
@@ -188,21 +189,17 @@ def test_a_worker_that_dies_is_an_error_that_says_what_to_do(dataset: str, tmp_p
 
 def test_an_error_of_ours_names_the_cell(dataset: str, tmp_path: Path) -> None:
     trouble = Trouble(InputError("too few rows"))
-    plan = make_plan(
-        datasets=[dataset], methods=["mine"], n_seeds=1, extra={"mine": lambda *_: trouble}
-    )
-    with pytest.raises(InputError, match=r"mine on .*short\.csv, segment 2, seed 0: too few rows"):
+    plan = own_plan(dataset, lambda *_: trouble)
+    with pytest.raises(InputError, match=r"own on .*short\.csv, segment 2, seed 0: too few rows"):
         run(plan, tmp_path)
 
 
 def test_an_error_of_the_users_is_left_as_it_is_with_a_note(dataset: str, tmp_path: Path) -> None:
     trouble = Trouble(ZeroDivisionError("oops"))
-    plan = make_plan(
-        datasets=[dataset], methods=["mine"], n_seeds=1, extra={"mine": lambda *_: trouble}
-    )
+    plan = own_plan(dataset, lambda *_: trouble)
     with pytest.raises(ZeroDivisionError, match="oops") as caught:
         run(plan, tmp_path)
-    assert caught.value.__notes__ == [f"in mine on {dataset}, segment 2, seed 0"]
+    assert caught.value.__notes__ == [f"in own on {dataset}, segment 2, seed 0"]
 
 
 @pytest.mark.parametrize("name", ["full_data", "hat"])
@@ -230,12 +227,7 @@ def test_f1_of_three_classes_is_weighted_even_before_the_third_is_seen(tmp_path:
     labels = [row % 2 for row in range(60)] + [row % 3 for row in range(60)]
     rows = [f"{row % 7},{label},{row // 60}" for row, label in enumerate(labels)]
     path.write_text("\n".join(["x,label,segment", *rows]))
-    plan = make_plan(
-        datasets=[str(path)],
-        methods=["mine"],
-        n_seeds=1,
-        extra={"mine": lambda *_: Guess(1, n_classes=2)},
-    )
+    plan = own_plan(str(path), lambda *_: Guess(1, n_classes=2))
     results = sorted(run(plan, tmp_path), key=lambda result: result.segment)
     for result, evaluation in zip(results, evaluations(load_stream(str(path))), strict=True):
         answered = np.ones_like(evaluation.test.y)
@@ -260,9 +252,7 @@ def test_usage_is_one_where_all_is_used_and_falls_with_what_is_dropped(
 
 def test_usage_is_the_mean_share_of_rows_over_epochs(dataset: str, tmp_path: Path) -> None:
     method = Quilt(search=Shared((0.3, 0.6)), n_folds=3)
-    plan = make_plan(
-        datasets=[dataset], methods=["mine"], n_seeds=1, extra={"mine": lambda *_: method}
-    )
+    plan = own_plan(dataset, lambda *_: method)
     last = max(run(plan, tmp_path), key=lambda result: result.segment)
     *_, evaluation = evaluations(load_stream(dataset))
     model = method.adapt(evaluation.history, evaluation.current)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from driftquilt.errors import InputError, MissingExtraError
-from driftquilt.report.drawing import draw_selection, draw_selections
+from driftquilt.report.drawing import Drawing, draw_selection, draw_selections
 from driftquilt.report.lines import sparkline, stream_accuracy
 from driftquilt.report.page import Drift, mean_accuracies
 from driftquilt.report.quilt import drift_quilt, stream_quilt, weight_cover
@@ -29,6 +29,10 @@ SIZES = [(1, 2), (1, 60), (60, 2), (60, 60), (8, 7)]
 
 def quilt_svg(drifts: Sequence[Drift], title: str) -> str:
     return svg_of_quilt(drift_quilt(drifts), title)
+
+
+def drawn_quilt() -> Drawing:
+    return draw_selections({str(drift.name): drift.selection for drift in drifts()})
 
 
 def with_class(picture: ET.Element, name: str) -> list[ET.Element]:
@@ -190,7 +194,7 @@ def test_a_selection_without_a_past_is_one_empty_row() -> None:
 
 
 def test_a_drawing_saves_as_its_name_ends(tmp_path: Path) -> None:
-    drawing = draw_selections({str(drift.name): drift.selection for drift in drifts()})
+    drawing = drawn_quilt()
     assert drawing.save(tmp_path / "quilt.svg").read_text() == drawing.svg
     png = drawing.save(tmp_path / "quilt.PNG").read_bytes()
     assert png.startswith(b"\x89PNG")
@@ -202,7 +206,7 @@ def test_a_drawing_saves_as_its_name_ends(tmp_path: Path) -> None:
 def test_a_drawing_refuses_other_kinds_of_file_and_folders_that_are_not_there(
     tmp_path: Path,
 ) -> None:
-    drawing = draw_selections({str(drift.name): drift.selection for drift in drifts()})
+    drawing = drawn_quilt()
     with pytest.raises(InputError, match=r"saved as \.svg or \.png, but got 'quilt\.gif'"):
         drawing.save("quilt.gif")
     with pytest.raises(FileNotFoundError, match=r"quilt\.svg"):
@@ -215,18 +219,9 @@ def test_a_drawing_refuses_other_kinds_of_file_and_folders_that_are_not_there(
 def test_without_the_extra_a_png_is_a_sentence_with_the_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    whole = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name == "resvg_py":
-            raise ImportError(name)
-        return whole(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'driftquilt\[report\]'"):
-        draw_selections({str(drift.name): drift.selection for drift in drifts()}).save(
-            tmp_path / "quilt.png"
-        )
+        drawn_quilt().save(tmp_path / "quilt.png")
     assert not list(tmp_path.iterdir())
 
 

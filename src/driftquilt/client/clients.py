@@ -12,8 +12,8 @@
         async for event in clicks.events(live=True):
             print(event["text"])
 
-Answers are the service's JSON, as dicts. Whoever leaves an asynchronous loop over events early
-closes it with `aclose`, as any asynchronous generator.
+Answers are the service's JSON, as dicts. To leave an asynchronous loop over events early, close it
+with `aclose`, as any asynchronous generator.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Coroutine, Generator
-from contextlib import aclosing
-from types import TracebackType
 from typing import Any
 
 import httpx
@@ -30,14 +28,12 @@ import httpx
 from driftquilt.client.connection import (
     Connection,
     EventReader,
+    Retries,
     as_answer,
-    as_live_request,
-    as_request,
     connection_lost,
-    events_in,
     resume_after,
 )
-from driftquilt.client.operations import Call, Sender, Service
+from driftquilt.client.operations import Call, Service
 
 __all__ = ["AsyncClient", "Client"]
 
@@ -74,91 +70,71 @@ class Client(Service[Answer, bytes, Events]):
         timeout: float = 30.0,
         retries: int | None = None,
     ) -> None:
-        self._http = _SyncSender(Connection(url, token, timeout, retries))
-        super().__init__(self._http)
+        self._connection = Connection(url, token, timeout, retries)
+        self._http = httpx.Client(**self._connection.options())
 
     def __repr__(self) -> str:
-        return f"Client({self._http!r})"
+        return f"Client({self._connection.url!r})"
 
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         self._http.close()
 
+    def _answer(self, call: Call) -> Answer:
+        return as_answer(self._content(call))
 
-class _SyncSender(Sender[Answer, bytes, Events]):
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._http = httpx.Client(**connection.options())
-        self.close = self._http.close
-
-    def __repr__(self) -> str:
-        return repr(self._connection.url)
-
-    def answer(self, call: Call) -> Answer:
-        return as_answer(self.content(call))
-
-    def content(self, call: Call) -> bytes:
-        attempts = self._connection.retries_of_call()
+    def _content(self, call: Call) -> bytes:
+        retries = Retries(self._connection.retries)
         while True:
             outcome: httpx.Response | Exception
             try:
-                outcome = self._http.request(**as_request(call))
+                outcome = self._http.request(**call.request())
             except httpx.TransportError as error:
                 outcome = error
-            pause = attempts.pause(call, outcome)
+            pause = retries.pause(call, outcome)
             if isinstance(outcome, httpx.Response) and pause is None:
                 return outcome.content if outcome.is_success else b""
             time.sleep(pause or 0.0)
 
-    def events(self, call: Call, *, live: bool) -> Events:
+    def _events(self, call: Call, *, live: bool) -> Events:
         return self._live(call) if live else self._pages(call)
 
     def _pages(self, call: Call) -> Events:
-        page = self.answer(call)
+        page = self._answer(call)
         yield from page["events"]
         while page["next"] is not None:
-            page = self.answer(resume_after(call, page["next"]))
+            page = self._answer(resume_after(call, page["next"]))
             yield from page["events"]
 
     def _live(self, call: Call) -> Events:
-        attempts = self._connection.retries_of_call()
+        retries = Retries(self._connection.retries)
         while True:
             outcome: httpx.Response | Exception = connection_lost()
             try:
-                for events in self._listen(call):
-                    attempts.reset()
-                    for event in events:
-                        call = resume_after(call, event["number"])
-                        yield event
+                with self._http.stream(**self._connection.live_request(call)) as response:
+                    if not response.is_success:
+                        response.read()
+                        response.raise_for_status()
+                    reader = EventReader()
+                    for chunk in response.iter_bytes():
+                        retries.reset()
+                        for event in reader.feed(chunk):
+                            call = resume_after(call, event["number"])
+                            yield event
             except httpx.TransportError as error:
                 outcome = error
             except httpx.HTTPStatusError as refused:
                 outcome = refused.response
-            time.sleep(attempts.pause(call, outcome) or 0.0)
-
-    def _listen(self, call: Call) -> Generator[list[Answer], None, None]:
-        """Yield what one connection brings, as long as it lasts."""
-        reader = EventReader()
-        with self._http.stream(**as_live_request(call, self._connection)) as response:
-            if not response.is_success:
-                response.read()
-                response.raise_for_status()
-            for chunk in response.iter_bytes():
-                yield events_in(reader.feed(chunk))
+            time.sleep(retries.pause(call, outcome) or 0.0)
 
 
 class AsyncClient(Service[Coroutine[Any, Any, Answer], Coroutine[Any, Any, bytes], AsyncEvents]):
-    """`Client` for asyncio: each method gives something to await, `events` to loop over.
+    """`Client` for asyncio: await each method, and loop over `events`.
 
     The arguments are those of `Client`. Use it as a context manager, or await `aclose`.
     """
@@ -171,87 +147,66 @@ class AsyncClient(Service[Coroutine[Any, Any, Answer], Coroutine[Any, Any, bytes
         timeout: float = 30.0,
         retries: int | None = None,
     ) -> None:
-        self._http = _AsyncSender(Connection(url, token, timeout, retries))
-        super().__init__(self._http)
+        self._connection = Connection(url, token, timeout, retries)
+        self._http = httpx.AsyncClient(**self._connection.options())
 
     def __repr__(self) -> str:
-        return f"AsyncClient({self._http!r})"
+        return f"AsyncClient({self._connection.url!r})"
 
     async def __aenter__(self) -> AsyncClient:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
+    async def _answer(self, call: Call) -> Answer:
+        return as_answer(await self._content(call))
 
-class _AsyncSender(Sender[Coroutine[Any, Any, Answer], Coroutine[Any, Any, bytes], AsyncEvents]):
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._http = httpx.AsyncClient(**connection.options())
-        self.aclose = self._http.aclose
-
-    def __repr__(self) -> str:
-        return repr(self._connection.url)
-
-    async def answer(self, call: Call) -> Answer:
-        return as_answer(await self.content(call))
-
-    async def content(self, call: Call) -> bytes:
-        attempts = self._connection.retries_of_call()
+    async def _content(self, call: Call) -> bytes:
+        retries = Retries(self._connection.retries)
         while True:
             outcome: httpx.Response | Exception
             try:
-                outcome = await self._http.request(**as_request(call))
+                outcome = await self._http.request(**call.request())
             except httpx.TransportError as error:
                 outcome = error
-            pause = attempts.pause(call, outcome)
+            pause = retries.pause(call, outcome)
             if isinstance(outcome, httpx.Response) and pause is None:
                 return outcome.content if outcome.is_success else b""
             await asyncio.sleep(pause or 0.0)
 
-    def events(self, call: Call, *, live: bool) -> AsyncEvents:
+    def _events(self, call: Call, *, live: bool) -> AsyncEvents:
         return self._live(call) if live else self._pages(call)
 
     async def _pages(self, call: Call) -> AsyncEvents:
-        page = await self.answer(call)
+        page = await self._answer(call)
         for event in page["events"]:
             yield event
         while page["next"] is not None:
-            page = await self.answer(resume_after(call, page["next"]))
+            page = await self._answer(resume_after(call, page["next"]))
             for event in page["events"]:
                 yield event
 
     async def _live(self, call: Call) -> AsyncEvents:
-        attempts = self._connection.retries_of_call()
+        retries = Retries(self._connection.retries)
         while True:
             outcome: httpx.Response | Exception = connection_lost()
             try:
-                async with aclosing(self._listen(call)) as batches:
-                    async for events in batches:
-                        attempts.reset()
-                        for event in events:
+                async with self._http.stream(**self._connection.live_request(call)) as response:
+                    if not response.is_success:
+                        await response.aread()
+                        response.raise_for_status()
+                    reader = EventReader()
+                    async for chunk in response.aiter_bytes():
+                        retries.reset()
+                        for event in reader.feed(chunk):
                             call = resume_after(call, event["number"])
                             yield event
             except httpx.TransportError as error:
                 outcome = error
             except httpx.HTTPStatusError as refused:
                 outcome = refused.response
-            await asyncio.sleep(attempts.pause(call, outcome) or 0.0)
-
-    async def _listen(self, call: Call) -> AsyncGenerator[list[Answer], None]:
-        """Yield what one connection brings, as long as it lasts."""
-        reader = EventReader()
-        async with self._http.stream(**as_live_request(call, self._connection)) as response:
-            if not response.is_success:
-                await response.aread()
-                response.raise_for_status()
-            async for chunk in response.aiter_bytes():
-                yield events_in(reader.feed(chunk))
+            await asyncio.sleep(retries.pause(call, outcome) or 0.0)

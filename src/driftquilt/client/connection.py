@@ -6,10 +6,10 @@ service carries it out once even if it is sent twice. A service that restarts re
 for a while, so those are tried more often, for half a minute at least.
 
 >>> reader = EventReader()
->>> reader.feed(b": still here\n\nid: 5\nevent: DriftFound\ndata: {'row'")
+>>> reader.feed(b': still here\n\nid: 5\nevent: DriftFound\ndata: {"row"')
 []
 >>> reader.feed(b": 20}\n\n")
-[ServerEvent(number=5, event='DriftFound', data="{'row': 20}")]
+[{'row': 20}]
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import re
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -34,10 +34,7 @@ __all__ = [
     "EventReader",
     "Retries",
     "as_answer",
-    "as_live_request",
-    "as_request",
     "connection_lost",
-    "events_in",
     "resume_after",
 ]
 
@@ -85,9 +82,9 @@ class Connection:
         token = self.token or os.environ.get("DRIFTQUILT_TOKEN")
         return token.strip() if token else None  # files end with a line break
 
-    def retries_of_call(self) -> Retries:
-        """Return the retries of one call."""
-        return Retries(self.retries)
+    def live_request(self, call: Call) -> dict[str, Any]:
+        """Return a call's arguments for an endless answer, which may be silent for a while."""
+        return {**call.request(), "timeout": httpx.Timeout(self.timeout, read=_SILENCE)}
 
 
 def _is_address(text: str) -> bool:
@@ -98,27 +95,9 @@ def _is_address(text: str) -> bool:
     return url.scheme in ("http", "https") and bool(url.host) and not url.userinfo
 
 
-def as_request(call: Call) -> dict[str, Any]:
-    """Return the arguments of httpx's request."""
-    return {
-        "method": call.method, "url": call.path, "params": call.params,
-        "content": call.content, "headers": call.headers,
-    }  # fmt: skip
-
-
-def as_live_request(call: Call, connection: Connection) -> dict[str, Any]:
-    """Return the same for an endless answer, which may be silent for a while."""
-    return {**as_request(call), "timeout": httpx.Timeout(connection.timeout, read=_SILENCE)}
-
-
 def resume_after(call: Call, number: int) -> Call:
     """Return the call that resumes after this event."""
     return replace(call, params={**call.params, "after": number})
-
-
-def events_in(events: list[ServerEvent]) -> list[dict[str, Any]]:
-    """Return the stream's own events; the others are its status."""
-    return [json.loads(event.data) for event in events if event.number is not None]
 
 
 def connection_lost() -> Exception:
@@ -228,37 +207,21 @@ def _refusal(response: httpx.Response) -> ServiceError:
     return ServiceError(detail, status=response.status_code, kind=kind, request_id=request_id)
 
 
-class ServerEvent(NamedTuple):
-    """One server-sent event; the number is None if it had none."""
-
-    number: int | None
-    event: str
-    data: str
-
-
 class EventReader:
-    """Parses server-sent events. Lines end at line feeds only: data may hold anything else."""
+    """Parses a stream's server-sent events; those without a number are its status.
+
+    Lines end at line feeds only: data may hold anything else.
+    """
 
     def __init__(self) -> None:
         self._rest = b""
-        self._fields: dict[str, str] = {}
 
-    def feed(self, chunk: bytes) -> list[ServerEvent]:
+    def feed(self, chunk: bytes) -> list[dict[str, Any]]:
         """Return the events that these bytes complete."""
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        events = [self._take(line.removesuffix(b"\r").decode()) for line in lines]
-        return [event for event in events if event is not None]
-
-    def _take(self, line: str) -> ServerEvent | None:
-        if line:
-            name, _, value = line.partition(":")
-            value = value.removeprefix(" ")
-            if name == "data" and "data" in self._fields:
-                value = f"{self._fields['data']}\n{value}"
-            self._fields[name] = value
-            return None
-        fields, self._fields = self._fields, {}
-        if "data" not in fields:
-            return None
-        number = int(fields["id"]) if fields.get("id", "").isdigit() else None
-        return ServerEvent(number, fields.get("event", "message"), fields["data"])
+        text = (self._rest + chunk).replace(b"\r\n", b"\n")
+        *blocks, self._rest = text.split(b"\n\n")
+        fields = [
+            dict(line.partition(": ")[::2] for line in block.decode().split("\n"))
+            for block in blocks
+        ]
+        return [json.loads(event["data"]) for event in fields if "id" in event]

@@ -1,8 +1,7 @@
 """Everything that can be asked of the service, written once for both clients.
 
-`OPERATIONS` is the table. `Service` and `Stream` turn a method's arguments into a `Call`; what
-becomes of a call is a `Sender`'s matter: one gives the answer, another something to await.
-Answers are what the service says, as dicts.
+`OPERATIONS` is the table. `Service` and `Stream` turn a method's arguments into a `Call`; a client
+sends it, and returns the answer or something to await. Answers are the service's JSON, as dicts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from urllib.parse import quote
 from driftquilt.client.rows import Body, as_body, as_json
 from driftquilt.errors import InputError
 
-__all__ = ["OPERATIONS", "Call", "Sender", "Service", "Stream", "make_call"]
+__all__ = ["OPERATIONS", "Call", "Service", "Stream", "make_call"]
 
 _STREAM = "/v1/streams/{name}"
 
@@ -62,27 +61,18 @@ class Call:
     content: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
 
-
-class Sender(ABC, Generic[Answer, Content, Events]):
-    """What becomes of calls."""
-
-    @abstractmethod
-    def answer(self, call: Call) -> Answer:
-        """The answer, read as JSON."""
-
-    @abstractmethod
-    def content(self, call: Call) -> Content:
-        """The answer as bytes."""
-
-    @abstractmethod
-    def events(self, call: Call, *, live: bool) -> Events:
-        """The events, page by page, or as they happen."""
+    def request(self) -> dict[str, Any]:
+        """Return the arguments of httpx's `request`."""
+        return {
+            "method": self.method, "url": self.path, "params": self.params,
+            "content": self.content, "headers": self.headers,
+        }  # fmt: skip
 
 
 def make_call(
     operation: str, body: Body | None = None, params: Mapping[str, Any] | None = None, **parts: Any
 ) -> Call:
-    """The call of an operation; `parts` fill its path.
+    """Return the call of an operation; `parts` fill its path.
 
     Every POST has a key of its own, by which the service knows it again when it is repeated.
 
@@ -98,38 +88,47 @@ def make_call(
     return Call(method, filled, given, body.content if body else b"", headers)
 
 
-class Service(Generic[Answer, Content, Events]):
-    """The service as a whole."""
+class Service(ABC, Generic[Answer, Content, Events]):
+    """The service as a whole; what becomes of a call is up to the client."""
 
-    def __init__(self, sender: Sender[Answer, Content, Events]) -> None:
-        self._sender = sender
+    @abstractmethod
+    def _answer(self, call: Call) -> Answer:
+        """Return the answer, read as JSON."""
+
+    @abstractmethod
+    def _content(self, call: Call) -> Content:
+        """Return the answer as bytes."""
+
+    @abstractmethod
+    def _events(self, call: Call, *, live: bool) -> Events:
+        """Return the events, page by page, or as they happen."""
 
     def health(self) -> Answer:
-        return self._sender.answer(make_call("health"))
+        return self._answer(make_call("health"))
 
     def ready(self) -> Answer:
-        """Whether it takes requests; a ServiceError with status 503 if it does not."""
-        return self._sender.answer(make_call("ready"))
+        """Ask whether it takes requests; a ServiceError with status 503 if it does not."""
+        return self._answer(make_call("ready"))
 
     def metrics(self) -> Content:
         """The metrics as Prometheus reads them."""
-        return self._sender.content(make_call("metrics"))
+        return self._content(make_call("metrics"))
 
     def me(self) -> Answer:
         """The name and the scopes of the token."""
-        return self._sender.answer(make_call("me"))
+        return self._answer(make_call("me"))
 
     def streams(self) -> Answer:
-        return self._sender.answer(make_call("streams"))
+        return self._answer(make_call("streams"))
 
     def create_stream(self, name: str, **options: Any) -> Answer:
-        """A new stream; options: detector, guard, settings, schema, random_state."""
+        """Create a stream; options: detector, guard, settings, schema, random_state."""
         body = as_json({"name": name, **options})
-        return self._sender.answer(make_call("create_stream", body))
+        return self._answer(make_call("create_stream", body))
 
     def stream(self, name: str) -> Stream[Answer, Content, Events]:
         """A handle for one stream; nothing is asked yet."""
-        return Stream(self._sender, name)
+        return Stream(self, name)
 
 
 class Stream(Generic[Answer, Content, Events]):
@@ -139,12 +138,12 @@ class Stream(Generic[Answer, Content, Events]):
     Arrow.
     """
 
-    def __init__(self, sender: Sender[Answer, Content, Events], name: str) -> None:
-        self._sender = sender
+    def __init__(self, service: Service[Answer, Content, Events], name: str) -> None:
+        self._service = service
         self.name = name
 
     def __repr__(self) -> str:
-        return f"<stream {self.name!r} of {self._sender!r}>"
+        return f"<stream {self.name!r} of {self._service!r}>"
 
     def status(self) -> Answer:
         return self._ask("status")
@@ -162,21 +161,21 @@ class Stream(Generic[Answer, Content, Events]):
         return self._ask("learn", as_body(rows, labels=list(labels)))
 
     def label(self, ids: Iterable[str], labels: Iterable[Any]) -> Answer:
-        """Say what the predicted rows with these ids turned out to be."""
-        known, told = list(ids), list(labels)
-        if len(told) != len(known):
-            raise InputError(f"{len(known)} ids came with {len(told)} labels; give one for each")
-        pairs = [{"id": own, "label": label} for own, label in zip(known, told, strict=True)]
+        """Learn the labels of the predicted rows with these ids."""
+        ids, labels = list(ids), list(labels)
+        if len(labels) != len(ids):
+            raise InputError(f"{len(ids)} ids came with {len(labels)} labels; give one for each")
+        pairs = [{"id": row, "label": label} for row, label in zip(ids, labels, strict=True)]
         return self._ask("label", as_json({"labels": pairs}))
 
     def events(self, *, after: int = 0, live: bool = False) -> Events:
-        """What happened since event number `after`; live, also whatever happens next.
+        """Return what happened since event number `after`; live, also whatever happens next.
 
-        Live, it goes on until it is closed, over lost connections too, and misses nothing.
+        Live, it continues until it is closed, over lost connections too, and misses nothing.
         """
         operation = "live_events" if live else "events"
         call = make_call(operation, params={"after": after}, name=self.name)
-        return self._sender.events(call, live=live)
+        return self._service._events(call, live=live)
 
     def segments(self) -> Answer:
         return self._ask("segments")
@@ -193,7 +192,7 @@ class Stream(Generic[Answer, Content, Events]):
 
     def drawing(self, kind: str, **sizes: int) -> Content:
         """Return an SVG: `quilt` (sizes: width, smallest, rows), `accuracy` or `sparkline`."""
-        return self._sender.content(make_call("drawing", params=sizes, name=self.name, kind=kind))
+        return self._service._content(make_call("drawing", params=sizes, name=self.name, kind=kind))
 
     def models(self) -> Answer:
         return self._ask("models")
@@ -210,11 +209,11 @@ class Stream(Generic[Answer, Content, Events]):
         """A model's file: `safetensors` or `onnx`."""
         params = {"format": file_format}
         call = make_call("model_file", params=params, name=self.name, version=version)
-        return self._sender.content(call)
+        return self._service._content(call)
 
     def adapt(self) -> Answer:
         """Train a new model now."""
         return self._ask("adapt")
 
     def _ask(self, operation: str, body: Body | None = None, **parts: Any) -> Answer:
-        return self._sender.answer(make_call(operation, body, name=self.name, **parts))
+        return self._service._answer(make_call(operation, body, name=self.name, **parts))

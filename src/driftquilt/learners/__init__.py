@@ -7,9 +7,9 @@ TorchLearner    any torch module whose last layer is linear (extra `torch`)
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from driftquilt.lazy import lazy_names
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP, MLPModel
 
@@ -18,8 +18,5 @@ if TYPE_CHECKING:
 
 __all__ = ["MLP", "Learner", "MLPModel", "Model", "TorchLearner"]
 
-
-def __getattr__(name: str) -> Any:  # torch takes seconds to import
-    if name != "TorchLearner":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.torch_module").TorchLearner
+# torch takes seconds to import.
+__getattr__ = lazy_names(__name__, torch_module="TorchLearner")

@@ -172,16 +172,13 @@ class MLPModel:
 
         A new class begins as improbable. The optimiser's memory is not taken along.
         """
-        n_hidden, n_old = self._learner.hidden_units, self._n_features * self._learner.hidden_units
-        first, rest = self._theta[:n_old], self._theta[n_old:]
-        bias, head = rest[:n_hidden], rest[n_hidden : -self._n_classes]
-        offset, n_new = rest[-self._n_classes :], n_classes - self._n_classes
-        parts = [
-            first, np.zeros((n_features - self._n_features) * n_hidden, np.float32), bias,
-            head, np.zeros(n_new * n_hidden, np.float32),
-            offset, np.full(n_new, offset.min() - _UNSEEN, np.float32),
-        ]  # fmt: skip
-        return MLPModel(self._learner, np.concatenate(parts), n_classes)
+        first, bias, head, offset = self.layers()
+        n_new = n_classes - self._n_classes
+        columns = np.zeros((n_features - self._n_features, self.n_hidden), np.float32)
+        lines = np.zeros((n_new, self.n_hidden), np.float32)
+        unseen = np.full(n_new, offset.min() - _UNSEEN, np.float32)
+        parts = [first, columns, bias, head, lines, offset, unseen]
+        return MLPModel(self._learner, np.concatenate([part.ravel() for part in parts]), n_classes)
 
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
         return self._ask(X, min(len(X), _kernels().BLOCK))[1]

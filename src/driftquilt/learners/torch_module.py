@@ -116,23 +116,19 @@ class TorchLearner:
         training = {"batch_size": self.batch_size, "device": str(self.device)}
         return {"kind": "torch", "module": name, "head": self.head, **training}
 
-    @staticmethod
-    def _call(maker: Callable[[int, int], nn.Module], n_features: int, n_classes: int) -> nn.Module:
+    def _new_module(self, X: NDArray[Any], n_classes: int) -> nn.Module:
+        if isinstance(self.module, nn.Module):
+            return copy.deepcopy(self.module)
+        if X.ndim == 1:
+            raise LearnerError("rows are single numbers; a callable needs shape (n, features)")
         try:
-            return maker(n_features, n_classes)
+            module = self.module(X.shape[1], n_classes)
         except TypeError as error:
-            name = getattr(maker, "__name__", repr(maker))
+            name = getattr(self.module, "__name__", repr(self.module))
             raise LearnerError(
-                f"{name} was called as {name}({n_features}, {n_classes}), for features and "
+                f"{name} was called as {name}({X.shape[1]}, {n_classes}), for features and "
                 f"classes, and failed: {error}; give a net that is made already, such as {name}()"
             ) from error
-
-    def _new_module(self, X: NDArray[Any], n_classes: int) -> nn.Module:
-        module = self.module
-        if not isinstance(module, nn.Module):
-            if X.ndim == 1:
-                raise LearnerError("rows are single numbers; a callable needs shape (n, features)")
-            module = self._call(module, X.shape[1], n_classes)
         if not isinstance(module, nn.Module):
             raise LearnerError(f"the callable gave a {type(module).__name__}, not an nn.Module")
         return copy.deepcopy(module)

@@ -7,8 +7,9 @@ survives a kill), `tables` and `outputs` (what `driftquilt reproduce` writes).
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.paper.datasets import Stream, describe, load, names, read_stream
@@ -42,33 +43,13 @@ __all__ = [
     "write_report",
 ]
 
-# Looked up at first use: the baselines need river and scikit-learn, which take seconds to import.
-_HOMES = {
-    "EXPERIMENTS": "plan",
-    "METHODS": "plan",
-    "Cell": "plan",
-    "Evaluation": "protocol",
-    "Outcome": "protocol",
-    "Plan": "plan",
-    "Protocol": "protocol",
-    "Result": "run",
-    "Stream": "datasets",
-    "case_study": "outputs",
-    "compare": "protocol",
-    "describe": "datasets",
-    "evaluations": "protocol",
-    "load": "datasets",
-    "make_plan": "plan",
-    "make_tables": "tables",
-    "names": "datasets",
-    "read_results": "run",
-    "read_stream": "datasets",
-    "run_plan": "run",
-    "write_report": "outputs",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+# The baselines need river and scikit-learn, which take seconds to import.
+__getattr__ = lazy_names(
+    __name__,
+    datasets="Stream describe load names read_stream",
+    outputs="case_study write_report",
+    plan="EXPERIMENTS METHODS Cell Plan make_plan",
+    protocol="Evaluation Outcome Protocol compare evaluations",
+    run="Result read_results run_plan",
+    tables="make_tables",
+)

@@ -139,7 +139,7 @@ def _run(plan: Plan, task: Task) -> Iterator[list[Result]]:
 
 
 def run_task(plan: Plan, task: Task) -> list[Result]:
-    """All cells of a task, in order of segments."""
+    """Run all cells of a task, in order of segments."""
     results, before = list[Result](), None
     shape: _Shape | None = None
     for cell in task:
@@ -176,7 +176,7 @@ def _go_on(method: Method, before: Fitted | None, *, resized: bool) -> Method:
 
 
 def _with_time_of(before: Result, result: Result) -> Result:
-    """A result that took what went before it, too: its model would have had to learn that."""
+    """Add the time of the result before: without it, the model would have had to learn that."""
     times = ("seconds", "cpu_seconds", "training_seconds", "training_cpu_seconds")
     return replace(result, **{n: getattr(before, n) + getattr(result, n) for n in times})
 
@@ -321,29 +321,21 @@ class ResultFile:
 
 
 def _open(path: Path) -> IO[bytes]:
-    """The file with a torn last line cut off, at its end, and locked while it is open."""
+    """Open the file at its end, without a torn last line, and locked until it is closed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = path.open("a+b")
     try:
-        _lock(file)
+        lock_file(file.fileno())
     except BlockingIOError as error:
         file.close()
         raise InputError(
             f"{path} is being written by another run; wait for its end or choose another folder"
         ) from error
+    except OSError:  # the file system has no locks
+        pass
     file.seek(0)
-    whole = file.read().rfind(b"\n") + 1
-    file.truncate(whole)
+    file.truncate(file.read().rfind(b"\n") + 1)
     return file
-
-
-def _lock(file: IO[bytes]) -> None:
-    """Until the file is closed or the process is gone; a file system may have no locks."""
-    try:
-        lock_file(file.fileno())
-    except OSError as error:
-        if isinstance(error, BlockingIOError):
-            raise
 
 
 def _parse(line: bytes, path: Path, number: int) -> Result:

@@ -11,8 +11,9 @@ of the service use the same drawings.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing, draw_selection, draw_selections
@@ -40,23 +41,10 @@ __all__ = [
     "write_report",
 ]
 
-# Looked up at first use: the command line needs `svg.clean` alone.
-_MODULES = {
-    "AccuracyLines": "page",
-    "ColumnNote": "page",
-    "Drawing": "drawing",
-    "Drift": "page",
-    "Page": "page",
-    "draw_selection": "drawing",
-    "draw_selections": "drawing",
-    "page_of_decision": "page",
-    "page_of_replay": "page",
-    "render": "html",
-    "write_report": "html",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+# The command line needs `svg.clean` alone.
+__getattr__ = lazy_names(
+    __name__,
+    drawing="Drawing draw_selection draw_selections",
+    html="render write_report",
+    page="AccuracyLines ColumnNote Drift Page page_of_decision page_of_replay",
+)

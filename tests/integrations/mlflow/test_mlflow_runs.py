@@ -16,7 +16,7 @@ from driftquilt.errors import InputError, ServiceError
 from driftquilt.integrations.mlflow import DriftRuns
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.explanation import Selection
-from driftquilt.stream.events import ModelKept, ModelPromoted, ModelTrained, TrainingFailed
+from driftquilt.stream.events import Event, ModelKept, ModelPromoted, ModelTrained, TrainingFailed
 from driftquilt.stream.settings import Guard
 
 mlflow = pytest.importorskip("mlflow", reason="needs MLflow: make test-mlflow")
@@ -33,6 +33,10 @@ def rows(n_rows: int = 400) -> list[tuple[dict[str, float], bool]]:
 def new_stream(learner: MLP | None = None, **settings: Any) -> QuiltStream:
     estimator = QuiltClassifier(hidden_units=8, max_epochs=10, random_state=0, learner=learner)
     return QuiltStream(estimator, n_wait=50, wait=True, **settings)
+
+
+def learn(stream: QuiltStream, n_rows: int = 400) -> list[Event]:
+    return stream.learn_many(*map(list, zip(*rows(n_rows), strict=True)))
 
 
 class Broken(MLP):
@@ -85,7 +89,7 @@ def test_a_run_has_the_reasons_and_a_model_that_loads(
     tracking_uri: str, experiment: str, tmp_path: Path
 ) -> None:
     runs, stream = DriftRuns(experiment, tracking_uri), new_stream()
-    runs.log(stream, stream.learn_many(*map(list, zip(*rows(), strict=True))))
+    runs.log(stream, learn(stream))
     run = runs_of(tracking_uri, runs)[-1]
     version = int(run.data.tags["driftquilt.model"])
     clf = stream.classifier(version)
@@ -135,7 +139,7 @@ def test_a_training_that_failed_is_a_run_that_says_why(
     tracking_uri: str, experiment: str, tmp_path: Path
 ) -> None:
     runs, stream = DriftRuns(experiment, tracking_uri), new_stream(Broken())
-    runs.log(stream, stream.learn_many(*map(list, zip(*rows(60), strict=True))))
+    runs.log(stream, learn(stream, 60))
     (failure,) = [event for event in stream.events if isinstance(event, TrainingFailed)]
     (run,) = runs_of(tracking_uri, runs)
     assert run.data.tags["driftquilt.outcome"] == "failed"
@@ -174,7 +178,7 @@ def history(run: Any, metric: str) -> list[Any]:
 
 def test_accuracy_stands_at_the_row_that_it_is_of(tracking_uri: str, experiment: str) -> None:
     runs, stream = DriftRuns(experiment, tracking_uri), new_stream()
-    runs.log(stream, stream.learn_many(*map(list, zip(*rows(), strict=True))))
+    runs.log(stream, learn(stream))
     for run in runs_of(tracking_uri, runs):
         (accuracy,) = history(run, "accuracy")
         assert (accuracy.value, accuracy.step) == (pytest.approx(stream.accuracy), 400)
@@ -184,7 +188,7 @@ def test_accuracy_stands_at_the_row_that_it_is_of(tracking_uri: str, experiment:
 
 def test_two_trainings_at_one_row_are_two_runs(tracking_uri: str, experiment: str) -> None:
     runs, stream = DriftRuns(experiment, tracking_uri), new_stream(guard=Guard(margin=-0.9))
-    stream.learn_many(*map(list, zip(*rows(80), strict=True)))
+    learn(stream, 80)
     stream.adapt()
     stream.adapt()
     assert len(runs.log(stream, stream.events)) == 3
@@ -195,7 +199,7 @@ def test_two_trainings_at_one_row_are_two_runs(tracking_uri: str, experiment: st
 
 def test_what_is_told_twice_makes_one_run(tracking_uri: str, experiment: str) -> None:
     stream = new_stream()
-    events = stream.learn_many(*map(list, zip(*rows(), strict=True)))
+    events = learn(stream)
     first = DriftRuns(experiment, tracking_uri)
     assert first.log(stream, events)
     again = DriftRuns(experiment, tracking_uri)
@@ -207,7 +211,7 @@ def test_a_model_that_the_stream_dropped_has_a_run_with_what_was_told_of_it(
     tracking_uri: str, experiment: str
 ) -> None:
     runs, stream = DriftRuns(experiment, tracking_uri), new_stream(max_models=1)
-    runs.log(stream, stream.learn_many(*map(list, zip(*rows(), strict=True))))
+    runs.log(stream, learn(stream))
     first, *_, last = runs_of(tracking_uri, runs)
     assert "validation_loss" in first.data.metrics
     client = mlflow.MlflowClient(tracking_uri)
@@ -220,7 +224,7 @@ def test_a_model_that_the_stream_dropped_has_a_run_with_what_was_told_of_it(
 def test_the_active_run_is_left_alone(tracking_uri: str, experiment: str) -> None:
     runs, stream = DriftRuns(experiment, tracking_uri), new_stream()
     with mlflow.start_run() as mine:
-        runs.log(stream, stream.learn_many(*map(list, zip(*rows(), strict=True))))
+        runs.log(stream, learn(stream))
         assert mlflow.active_run().info.run_id == mine.info.run_id
     assert mlflow.get_run(mine.info.run_id).data.metrics == {}
 
@@ -229,7 +233,7 @@ def test_a_run_that_could_not_be_finished_says_so_and_is_logged_again(
     tracking_uri: str, experiment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = new_stream()
-    events = stream.learn_many(*map(list, zip(*rows(), strict=True)))
+    events = learn(stream)
     runs = DriftRuns(experiment, tracking_uri)
 
     def full(*_: Any) -> None:
@@ -248,7 +252,7 @@ def test_a_deleted_experiment_is_refused_with_what_to_do(
     tracking_uri: str, experiment: str
 ) -> None:
     stream = new_stream()
-    events = stream.learn_many(*map(list, zip(*rows(60), strict=True)))
+    events = learn(stream, 60)
     runs = DriftRuns(experiment, tracking_uri)
     mlflow.MlflowClient(tracking_uri).delete_experiment(runs.experiment_id)
     with pytest.raises(InputError, match=r"logging a run was refused by MLflow: .* is deleted"):
@@ -266,7 +270,7 @@ def test_a_server_that_is_away_is_told_and_made_up_for(
     ):
         DriftRuns(experiment, "http://127.0.0.1:1")
     stream = new_stream()
-    events = stream.learn_many(*map(list, zip(*rows(60), strict=True)))
+    events = learn(stream, 60)
     runs = DriftRuns(experiment, tracking_uri)
     with monkeypatch.context() as patched:
         patched.setattr(runs, "_client", mlflow.MlflowClient("http://127.0.0.1:1"))

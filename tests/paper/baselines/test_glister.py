@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, join
-from driftquilt.core.training import Time
-from driftquilt.errors import InputError, LearnerError
-from driftquilt.learners.base import Model
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.baselines.glister import Glister, highest
-from driftquilt.paper.baselines.naive import CurrentSegment, FullData
-from driftquilt.paper.baselines.subset import BUDGETS
 from driftquilt.quilt.method import Fitted
-from tests.segments import accuracy, make_segment
+from tests.segments import make_segment
 
 N_HIDDEN = 8
 SMALL: dict[str, Any] = {
@@ -129,95 +124,3 @@ def test_rows_that_agree_with_the_present_are_preferred() -> None:
     model = trained(CURRENT, 2)
     chosen = Glister().choose(model, part, CURRENT, 50, RNG)
     assert ((chosen.X[:, 0] > 0) == chosen.y).mean() > 0.9
-
-
-@pytest.mark.parametrize("n_folds", [1, 2])
-def test_with_the_whole_budget_glister_is_full_data(n_folds: int) -> None:
-    settings = BRIEF | {"n_folds": n_folds}
-    glister = Glister(**settings, budgets=(1.0,)).adapt(HISTORY, CURRENT)
-    assert answer(glister) == answer(FullData(**settings).adapt(HISTORY, CURRENT))
-    assert glister.budgets == (1.0,) * n_folds
-
-
-def test_a_contrary_past_misleads_glister_less_than_full_data() -> None:
-    history = [rows("march", 150, flip=True, seed=7), *HISTORY]
-
-    full, glister = (
-        [accuracy(method(**SMALL, seed=seed).adapt(history, CURRENT), ASKED) for seed in range(4)]
-        for method in (FullData, Glister)
-    )
-    assert np.mean(glister) > np.mean(full) + 0.3
-
-
-def test_the_budget_with_the_lowest_loss_wins_and_all_are_told() -> None:
-    model = Glister(**BRIEF, n_folds=2).adapt(HISTORY, CURRENT)
-    for fold in (0, 1):
-        tried = [line for line in model.tried_budgets if line.fold == fold]
-        assert tuple(line.budget for line in tried) == BUDGETS
-        assert min(tried, key=lambda line: line.validation_loss).budget == model.budgets[fold]
-        assert {line.n_epochs for line in tried} == {4}
-
-
-class Watched(Glister):
-    """Notes how many rows it is asked for; a choice takes 5 seconds on the clock `now`."""
-
-    asked: ClassVar[list[int]] = []
-    now: ClassVar[list[float]] = [0.0]
-
-    def choose(
-        self,
-        model: Model,
-        rows: Segment,
-        validation: Segment,
-        n_rows: int,
-        rng: np.random.Generator,
-    ) -> Segment:
-        self.asked.append(n_rows)
-        self.now[0] += 5
-        return super().choose(model, rows, validation, n_rows, rng)
-
-
-def test_rows_are_chosen_anew_every_so_many_epochs() -> None:
-    Watched.asked.clear()
-    settings = BRIEF | {"max_epochs": 9, "patience": 9}
-    Watched(**settings, budgets=(0.1, 0.5), every=4).adapt(HISTORY, CURRENT)
-    assert Watched.asked == [33] * 3 + [165] * 3
-
-
-def test_the_time_of_a_choice_counts_as_training_time() -> None:
-    method = Watched(**BRIEF, clock=lambda: Time(Watched.now[0]), budgets=(0.5,), every=2)
-    epochs = method.adapt(HISTORY, CURRENT).trainings[0]
-    assert [epoch.time.wall for epoch in epochs] == [5, 0, 5, 0]
-
-
-def test_without_history_and_with_the_whole_budget_the_present_is_all() -> None:
-    glister = Glister(**BRIEF, budgets=(1.0,)).adapt([], CURRENT)
-    assert answer(glister) == answer(CurrentSegment(**BRIEF).adapt([], CURRENT))
-
-
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
-    def adapt(seed: int) -> bytes:
-        return answer(Glister(**BRIEF, seed=seed).adapt(HISTORY, CURRENT))
-
-    assert adapt(3) == adapt(3) != adapt(4)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"budgets": ()}, "budgets"),
-        ({"budgets": (0.0, 0.5)}, "budgets"),
-        ({"budgets": (1.1,)}, "budgets"),
-        ({"every": 0}, "every"),
-        ({"n_rounds": 0}, "n_rounds"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Glister(**settings)
-
-
-def test_training_that_always_diverges_is_a_learner_error() -> None:
-    broken = Segment("june", np.full_like(CURRENT.X, np.nan), CURRENT.y, CURRENT.weight)
-    with pytest.raises(LearnerError, match="not a finite number"):
-        Glister(**BRIEF).adapt([], broken)

@@ -12,12 +12,11 @@ from scipy.optimize import nnls
 from sklearn.linear_model import orthogonal_mp
 
 from driftquilt.core.segment import Segment, join
-from driftquilt.errors import InputError, LearnerError
+from driftquilt.errors import LearnerError
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.baselines.grad_match import GradMatch, match
-from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.quilt.method import Fitted
-from tests.segments import accuracy, make_segment
+from tests.segments import make_segment
 
 SMALL: dict[str, Any] = {"learner": MLP(8, learning_rate=0.02), "max_epochs": 60}
 BRIEF: dict[str, Any] = SMALL | {"max_epochs": 4}
@@ -185,60 +184,6 @@ def test_rows_are_drawn_at_random_where_no_batch_helps(fill: bool) -> None:
     )
     assert len(chosen) == 30
     assert set(chosen.weight) == {1.0}
-
-
-@pytest.mark.parametrize("n_folds", [1, 2])
-def test_with_one_batch_of_everything_it_is_full_data(n_folds: int) -> None:
-    settings = BRIEF | {"n_folds": n_folds}
-    method = GradMatch(**settings, budgets=(1.0,), batch_size=1000)
-    assert answer(method.adapt(HISTORY, CURRENT)) == answer(
-        FullData(**settings).adapt(HISTORY, CURRENT)
-    )
-
-
-def test_without_history_and_with_one_batch_the_present_is_all() -> None:
-    model = GradMatch(**BRIEF).adapt([], CURRENT)
-    assert answer(model) == answer(CurrentSegment(**BRIEF).adapt([], CURRENT))
-
-
-def test_a_contrary_past_misleads_it_less_than_full_data() -> None:
-    history = [rows("march", 150, flip=True, seed=7), *HISTORY]
-
-    full, matched = (
-        [accuracy(method(seed).adapt(history, CURRENT), ASKED) for seed in range(4)]
-        for method in (
-            lambda seed: FullData(**SMALL, seed=seed),
-            lambda seed: GradMatch(**SMALL, seed=seed, batch_size=8),
-        )
-    )
-    assert np.mean(matched) > np.mean(full) + 0.2
-
-
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not() -> None:
-    def adapt(seed: int) -> bytes:
-        return answer(GradMatch(**BRIEF, seed=seed, batch_size=16).adapt(HISTORY, CURRENT))
-
-    assert adapt(3) == adapt(3) != adapt(4)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"regulariser": 0.0}, "regulariser"),
-        ({"tolerance": -0.1}, "tolerance"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"budgets": (2.0,)}, "budgets"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        GradMatch(**settings)
-
-
-def test_training_that_always_diverges_is_a_learner_error() -> None:
-    broken = Segment("june", np.full_like(CURRENT.X, np.nan), CURRENT.y, CURRENT.weight)
-    with pytest.raises(LearnerError, match="not a finite number"):
-        GradMatch(**BRIEF).adapt([], broken)
 
 
 def test_rows_that_are_no_numbers_in_the_past_do_not_trip_the_pursuit() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import driftquilt.paper.datasets
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import describe, load, names
 from driftquilt.paper.datasets.catalog import Description
@@ -111,14 +110,19 @@ def test_a_number_of_segments_below_one_is_refused(name: str) -> None:
 
 
 @every_name
-def test_the_description_tells_the_shape_and_that_the_checksum_holds(name: str) -> None:
-    stream, told = load_here(name), describe(name)
-    shape = (told.n_rows, told.n_features, told.n_classes, told.n_segments)
+def test_the_description_has_the_shape_and_that_the_checksum_holds(name: str) -> None:
+    stream, description = load_here(name), describe(name)
+    shape = (
+        description.n_rows,
+        description.n_features,
+        description.n_classes,
+        description.n_segments,
+    )
     assert shape == SHAPES[name]
-    assert told.citation == stream.citation
-    assert told.is_present
-    assert told.is_intact
-    assert not told.problem
+    assert description.citation == stream.citation
+    assert description.is_present
+    assert description.is_intact
+    assert not description.problem
 
 
 def test_electricity_in_original_order_counts_the_half_hours_of_each_day() -> None:
@@ -149,28 +153,28 @@ def test_a_name_that_is_no_text_is_refused() -> None:
         describe(3)  # type: ignore[arg-type]
 
 
-def test_a_stream_that_is_not_here_is_told_with_its_address(cache: Path) -> None:
-    told = describe("spam")
+def test_a_stream_that_is_not_here_is_described_with_its_address(cache: Path) -> None:
+    description = describe("spam")
     assert not cache.exists()
-    assert not told.is_present
-    assert told.is_intact is None
-    assert told.place.startswith("https://raw.githubusercontent.com/minsu716-kim/Quilt/")
+    assert not description.is_present
+    assert description.is_intact is None
+    assert description.place.startswith("https://raw.githubusercontent.com/minsu716-kim/Quilt/")
 
 
-def test_a_damaged_file_is_told_with_what_is_wrong(cache: Path) -> None:
+def test_a_damaged_file_is_described_with_what_is_wrong(cache: Path) -> None:
     cache.mkdir()
     (cache / "weather.parquet").write_bytes(b"PAR1 and no more")
-    told = describe("weather")
-    assert told.is_present
-    assert told.is_intact is False
-    assert "weather.parquet" in told.problem
-    assert told.place == str(cache / "weather.parquet")
+    description = describe("weather")
+    assert description.is_present
+    assert description.is_intact is False
+    assert "weather.parquet" in description.problem
+    assert description.place == str(cache / "weather.parquet")
     assert describe("weather", check=False).is_intact is None
 
 
 def test_a_description_without_a_check_is_values_only() -> None:
-    told = describe("sine", check=False)
-    assert told == Description(
+    description = describe("sine", check=False)
+    assert description == Description(
         "sine",
         "synthetic",
         16000,
@@ -181,9 +185,3 @@ def test_a_description_without_a_check_is_values_only() -> None:
         "made in code",
         is_present=True,
     )
-
-
-def test_the_public_names_are_a_sorted_list_of_what_is_there() -> None:
-    public = driftquilt.paper.datasets.__all__
-    assert public == sorted(public)
-    assert all(hasattr(driftquilt.paper.datasets, name) for name in public)

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets import Stream, read_stream
 from driftquilt.paper.protocol import evaluations
-from tests.data.test_files import save
 
 
 @pytest.fixture
@@ -114,11 +113,6 @@ def test_features_of_any_numeric_kind_become_float64(tmp_path: Path, values: Any
     assert stream.features.tolist() == [[1.0], [0.0]]
 
 
-def test_a_column_that_turns_to_fractions_late_is_still_numbers(path: Path) -> None:
-    path.write_text("a,label,segment\n" + "1,0,0\n" * 300_000 + "1.5,0,0\n")
-    assert read_stream(path).features[-1, 0] == 1.5
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -150,12 +144,6 @@ def test_nested_and_binary_columns_are_refused(
     columns = {"a": [1, 2], "label": [1, 2], "segment": [0, 0], column: values}
     with pytest.raises(InputError, match=r"mine.parquet"):
         from_columns(tmp_path, **columns)
-
-
-def test_a_parquet_file_needs_no_suffix(path: Path) -> None:
-    from_columns(path.parent, a=[1], label=[1], segment=[1])
-    (path.parent / "mine.parquet").rename(path.parent / "mine")
-    assert read_stream(path.parent / "mine").features.tolist() == [[1.0]]
 
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
@@ -202,13 +190,6 @@ def test_text_dates_booleans_and_gaps_are_taken_from_csv_and_from_pandas(path: P
     assert one.frame.texts["city"].tolist() == ["Rome", None, "Oslo"]
     assert {"seen at (time of day, sin)", "city", "paid", "visits"} < set(one.feature_names)
     assert one.checksum() == other.checksum()
-
-
-@pytest.mark.parametrize("suffix", ["jsonl", "csv.gz", "arrow"])
-def test_every_format_that_other_commands_read_is_taken(suffix: str, tmp_path: Path) -> None:
-    table = pa.table({"a": [1.5, 2.5], "label": ["x", "y"], "segment": ["may", "june"]})
-    stream = read_stream(save(table, tmp_path / f"mine.{suffix}"))
-    assert stream.features.tolist() == [[1.5], [2.5]]
 
 
 def test_one_mark_among_many_numbers_is_refused_with_its_row(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.integrations.ray.executor import Ray
@@ -24,10 +25,5 @@ os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the first is raised
 if "ray" not in sys.modules:  # it reads this when it is imported
     os.environ.setdefault("RAY_AUTH_MODE", "token")
 
-_HOME = {"Ray": "executor", "Streams": "streams", "fit_files": "files"}
-
-
-def __getattr__(name: str) -> Any:  # Ray takes a second to import, and only two of these need it
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+# Ray takes a second to import, and only two of these need it.
+__getattr__ = lazy_names(__name__, executor="Ray", files="fit_files", streams="Streams")

@@ -187,8 +187,8 @@ class Ray:
 
     def place(self, make: Callable[[S, A], V], shared: S, items: Iterable[A]) -> Placed:
         connect(self.address)
-        common = _put((make, shared))
-        return _PlacedThere([submit(_make_value, common, item) for item in items])
+        common, make_there = _put((make, shared)), _call.options(scheduling_strategy="SPREAD")
+        return _PlacedThere([submit(make_there, common, item) for item in items])
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +199,7 @@ class _PlacedThere:
 
     def map(self, task: Callable[[S, Any], T], shared: S) -> list[T]:
         common = _put((task, shared))
-        answers = [submit(_map_value, common, value) for value in self.values]
+        answers = [submit(_call, common, value) for value in self.values]
         return [get(answer) for answer in answers]
 
 
@@ -215,14 +215,8 @@ def _run_task(common: tuple[Callable[[Any, Any], Iterable[Any]], Any], item: Any
     return list(task(shared, item))
 
 
-@ray.remote(max_retries=_TRIES, num_cpus=1, scheduling_strategy="SPREAD")
-def _make_value(common: tuple[Callable[[Any, Any], Any], Any], item: Any) -> Any:
-    make, shared = common
-    return make(shared, item)
-
-
 @ray.remote(max_retries=_TRIES, num_cpus=1)
-def _map_value(common: tuple[Callable[[Any, Any], Any], Any], value: Any) -> Any:
+def _call(common: tuple[Callable[[Any, Any], Any], Any], value: Any) -> Any:
     task, shared = common
     return task(shared, value)
 

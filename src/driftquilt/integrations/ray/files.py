@@ -223,7 +223,7 @@ class _InFiles:
         classes: NDArray[Any],
         weights: NDArray[np.float64] | None,
     ) -> Quilt:
-        """The method, as it summaries at rows that are here, or at all where they are."""
+        """Return the method; without sampling it scores all rows, where they are placed."""
         if quilt.sampling.score_rows is not None or not self.paths:
             return quilt
         weights = np.ones(len(classes)) if weights is None else weights

@@ -39,6 +39,7 @@ from pyarrow import fs
 from driftquilt.core.gradients import Mean, Scorable, put_together, run_mean, runs
 from driftquilt.core.segment import Segment
 from driftquilt.data.arrow import read_in_place
+from driftquilt.data.column_types import is_text
 from driftquilt.data.encoder import Encoder
 from driftquilt.errors import InputError
 from driftquilt.quilt.executor import Executor, Placed, one_blas_thread
@@ -131,15 +132,11 @@ def _without_codes(table: pa.Table) -> pa.Table:
     """With numbers in place of codes for them; categories, which are text, stay coded."""
     fields = [
         field.with_type(field.type.value_type)
-        if pa.types.is_dictionary(field.type) and not _is_text(field.type.value_type)
+        if pa.types.is_dictionary(field.type) and not is_text(field.type.value_type)
         else field
         for field in table.schema
     ]
     return table.cast(pa.schema(fields))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _take(block: pa.Table, rows: NDArray[np.intp]) -> pa.Table:

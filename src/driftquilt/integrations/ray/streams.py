@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
@@ -56,7 +55,7 @@ class Streams:
         detector: Any = "adwin",
         **settings: Any,
     ) -> RemoteStream:
-        """The stream of that name, started with these settings unless it is in the folder already.
+        """Return the stream of that name; a new one is started with these settings.
 
         `settings` are those of `QuiltStream`, without its store. The estimator trains on one core
         of the node.
@@ -91,12 +90,7 @@ class Streams:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         with suppress(DriftquiltError) if error else nullcontext():  # which would hide it
             self.close()
 
@@ -122,7 +116,7 @@ class RemoteStream:
         return list(self._ask("predict_many", list(iter_rows(X))))
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:
-        """Learn rows in order, each once whatever dies; they are safe when this returns."""
+        """Learn rows in order, each once across crashes; they are durable when this returns."""
         rows, labels = list(iter_rows(X)), read_label_list(y)
         return list(self._ask("learn_many", uuid4().hex, rows, labels))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.paper.baselines.best_segments import BestSegments
@@ -28,22 +29,15 @@ __all__ = [
     "LearnNSE",
 ]
 
-# Looked up at first use: river and scikit-learn take seconds to import.
-_HOMES = {
-    "ARF": "trees",
-    "CVDTE": "cvdte",
-    "HAT": "trees",
-    "SEGA": "sega",
-    "BestSegments": "best_segments",
-    "CurrentSegment": "naive",
-    "FullData": "naive",
-    "Glister": "glister",
-    "GradMatch": "grad_match",
-    "LearnNSE": "learn_nse",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+# river and scikit-learn take seconds to import.
+__getattr__ = lazy_names(
+    __name__,
+    best_segments="BestSegments",
+    cvdte="CVDTE",
+    glister="Glister",
+    grad_match="GradMatch",
+    learn_nse="LearnNSE",
+    naive="CurrentSegment FullData",
+    sega="SEGA",
+    trees="ARF HAT",
+)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from driftquilt.lazy import lazy_names
 from driftquilt.paper.datasets.catalog import Description, describe, load, names
 from driftquilt.paper.datasets.stream import Stream
 
@@ -13,9 +13,5 @@ if TYPE_CHECKING:
 
 __all__ = ["Description", "Stream", "describe", "load", "names", "read_stream"]
 
-
-def __getattr__(name: str) -> Any:
-    """Import `read_stream` at first use: it needs scikit-learn, which takes a second to import."""
-    if name != "read_stream":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("driftquilt.paper.datasets.user_file").read_stream
+# It needs scikit-learn, which takes a second to import.
+__getattr__ = lazy_names(__name__, user_file="read_stream")
