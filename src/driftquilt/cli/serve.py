@@ -11,7 +11,7 @@ from rich.table import Table
 from driftquilt import server
 from driftquilt.cli.console import AsJson, print_json, table_console
 from driftquilt.errors import InputError
-from driftquilt.server.tokens import Token, Tokens
+from driftquilt.server.tokens import Scope, Token, Tokens
 
 
 def serve(
@@ -140,7 +140,7 @@ def token(
         str | None, typer.Argument(help="Name of the token, from letters, digits and _.-")
     ] = None,
     scope: Annotated[
-        Literal["read", "write", "admin"] | None,
+        Scope | None,
         typer.Option(
             help="What it may do; write includes read, admin includes write (default: read)."
         ),

@@ -27,15 +27,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from driftquilt.errors import InputError, StoreError
 from driftquilt.files import lock_file
 from driftquilt.store.files import Disk, NewFile, translated, write_file
 
-__all__ = ["SCOPES", "Token", "Tokens"]
+__all__ = ["SCOPES", "Scope", "Token", "Tokens"]
 
-SCOPES = ("read", "write", "admin")
+Scope = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _LOOK_EVERY = 1.0  # seconds
 
@@ -67,6 +68,10 @@ class Tokens:
 
     def __iter__(self) -> Iterator[Token]:
         return iter(self._tokens)
+
+    def __contains__(self, token: Token) -> bool:
+        self._look()
+        return token in self._tokens
 
     def __len__(self) -> int:
         return len(self._tokens)
