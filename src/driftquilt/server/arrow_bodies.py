@@ -24,10 +24,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from driftquilt.server.problems import Problem
+from driftquilt.stream.columns import LABEL
 
-__all__ = ["LABEL", "UNSOUND", "is_moment", "read_table"]
+__all__ = ["UNSOUND", "is_moment", "read_table"]
 
-LABEL = "label"
 #: What reading a damaged table may raise, at any moment.
 UNSOUND = (
     pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError, struct.error,
