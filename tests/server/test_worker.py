@@ -1,4 +1,4 @@
-"""A worker stream, in this process: what it acknowledges is durable, whatever fails."""
+"""The worker of a stream, in this process: what it acknowledges is durable, whatever fails."""
 
 from __future__ import annotations
 

@@ -107,7 +107,13 @@ def serve(
 
     def announce(port: int) -> None:
         url = f"http://{server.address(settings.host, port)}"
-        _announce(settings, url, server.needs_token(settings), as_json)
+        needs_token = server.needs_token(settings)
+        if as_json:
+            values = {"url": url, "needs_token": needs_token, "settings": settings.to_json()}
+            print_json("serve", values)
+            return
+        callers = "callers need a token" if needs_token else "open to everybody on this machine"
+        typer.echo(f"{settings.store} on {url}, {callers}")
 
     if not check:
         raise typer.Exit(server.serve(settings, announce))
@@ -123,15 +129,6 @@ def _by_stream(pairs: list[str]) -> dict[str, str]:
     if len(by_stream) < len(split):
         raise InputError("a stream is given two brokers; one feeds it, and one takes its answers")
     return by_stream
-
-
-def _announce(settings: server.ServeSettings, url: str, needs_token: bool, as_json: bool) -> None:
-    if as_json:
-        values = {"url": url, "needs_token": needs_token, "settings": settings.to_json()}
-        print_json("serve", values)
-        return
-    callers = "callers need a token" if needs_token else "open to everybody on this machine"
-    typer.echo(f"{settings.store} on {url}, {callers}")
 
 
 def token(

@@ -2,8 +2,8 @@
 
 In this order: an id; a host and an origin that may ask; a token; the rate; the size of the body
 and the time it takes. Then the request is routed, and its answer gets the security headers, a
-line in the log and its place in the metrics. An error without a problem of its own becomes a 500
-without a word of why; the log has the rest.
+line in the log and its place in the metrics. An unexpected error becomes a 500 that reveals
+nothing; the log has the details.
 
 It is plain ASGI, so that a body which is too large is never read.
 """

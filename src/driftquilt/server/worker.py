@@ -55,7 +55,7 @@ _ADAPTING = "adapting"  # whether a training that was asked for has not ended ye
 
 
 def open_store(folder: Path) -> DiskStore:
-    """A store that commits when it is told to: at the end of each turn."""
+    """Return a store that commits only when asked: at the end of each turn."""
     return DiskStore(folder / "store", commit_rows=1_000_000, commit_delay=60.0)
 
 
