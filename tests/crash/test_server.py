@@ -13,20 +13,16 @@ from typing import Any
 import httpx
 import pytest
 
-from driftquilt.store import DiskStore
 from tests.crash.load import SETTINGS, Load
 from tests.processes import wait_for
-from tests.server.running import Running
+from tests.server.running import Running, stored_numbers
 
 READY = 30.0  # seconds; on a machine of its own it takes three
 
 
 def stored(running: Running) -> Counter[int]:
-    """How often each numbered row is in the store; nobody may have it open."""
-    with DiskStore(running.store / "streams/s/store") as store:
-        sealed = [store.read(segment.number) for segment in store.segments]
-        tables = [table for table in (*sealed, store.open_rows()) if len(table)]
-    return Counter(int(n) for table in tables for n in table["number"].to_pylist())
+    """How often each numbered row is in the store."""
+    return Counter(stored_numbers(running.store / "streams/s"))
 
 
 def make_stream(running: Running) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from driftquilt.client import Client
 from driftquilt.errors import DriftquiltError
 from driftquilt.server.tokens import Tokens
+from driftquilt.server.worker import open_store
 from tests.processes import PATIENCE, free_port, wait_for
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'& <b>bold</b>"
@@ -104,6 +105,13 @@ class Running:
             return bool(client.ready())
         except DriftquiltError:
             return False
+
+
+def stored_numbers(stream: Path) -> list[int]:
+    """The column `number` of all rows in a stream's folder, which nobody may have open."""
+    with open_store(stream) as store:
+        tables = [*(store.read(segment.number) for segment in store.segments), store.open_rows()]
+    return [int(n) for table in tables if len(table) for n in table["number"].to_pylist()]
 
 
 def drifting_rows(n: int, *, flipped: bool, seed: int) -> tuple[list[dict[str, Any]], list[str]]:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from driftquilt.server.worker import open_store
 from tests.brokers.brokers import RedisBroker, running
 from tests.processes import wait_for
-from tests.server.running import Running
+from tests.server.running import Running, stored_numbers
 
 N_ROWS = 400
 
@@ -26,12 +25,6 @@ def bodies(numbers: range) -> list[bytes]:
     return [
         json.dumps({"row": {"number": n, "a": n % 7}, "label": n % 2}).encode() for n in numbers
     ]
-
-
-def numbers_in(store: Path) -> list[float]:
-    with open_store(store / "streams" / "clicks") as opened:
-        tables = [*(opened.read(s.number) for s in opened.segments), opened.open_rows()]
-        return [float(n) for table in tables for n in table["number"].to_pylist()]
 
 
 def test_rows_of_a_broker_are_learned_once_though_the_service_is_killed(
@@ -53,7 +46,7 @@ def test_rows_of_a_broker_are_learned_once_though_the_service_is_killed(
         assert feed["trouble"] is None
         assert feed["n_refused"] == 0
         service.end()
-    assert numbers_in(service.store) == [float(n) for n in range(2 * N_ROWS)]
+    assert stored_numbers(service.store / "streams/clicks") == [*range(2 * N_ROWS)]
 
 
 def test_answers_go_back_to_a_broker(broker: RedisBroker, tmp_path: Path) -> None:

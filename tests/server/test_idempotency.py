@@ -4,24 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.server.ingestion import IdempotencyKeys, short_digest
-from driftquilt.server.problems import Problem
-
-
-def test_a_key_that_nobody_used_is_not_known() -> None:
-    assert IdempotencyKeys({}).find("key", "digest") is None
-
-
-def test_another_request_under_a_key_is_refused() -> None:
-    keys = IdempotencyKeys({})
-    keys.note("key", "digest", 1, {"learned": 1})
-    with pytest.raises(Problem) as refused:
-        keys.find("key", "another")
-    assert (refused.value.kind, refused.value.status) == ("key-reused", 422)
 
 
 def test_a_request_that_has_come_half_way_is_known_after_a_crash() -> None:

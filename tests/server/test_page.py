@@ -229,20 +229,6 @@ def test_hostile_names_are_shown_as_they_are(browser: Browser, fed: Fed) -> None
     seen.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 390, 1280])
-def test_no_view_scrolls_sideways(browser: Browser, fed: Fed, width: int, scheme: str) -> None:
-    size = {"width": width, "height": 844}
-    seen = watch(browser, fed, "clicks", fed.admin, viewport=size, color_scheme=scheme)
-    expect(seen.tab.locator("svg.live .row")).not_to_have_count(0)
-    expect(seen.tab.locator(".accuracy .chart")).to_be_visible()
-    assert seen.tab.evaluate("document.documentElement.scrollWidth") <= width
-    seen.tab.get_by_role("link", name="All streams").click()
-    expect(seen.tab.locator(".card .spark")).not_to_have_count(0)
-    assert seen.tab.evaluate("document.documentElement.scrollWidth") <= width
-    seen.close()
-
-
 def test_messages_are_read_whole_however_they_are_cut(browser: Browser, fed: Fed) -> None:
     sent = (
         ': hello\r\n\r\nid: 7\nevent: DriftFound\ndata: {"row":\ndata: 3}\n\ndata: [1]\n\nid: 8\n'

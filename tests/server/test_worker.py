@@ -1,4 +1,4 @@
-"""A worker stream, in this process: what it acknowledges is durable, whatever fails."""
+"""The worker of a stream, in this process: what it acknowledges is durable, whatever fails."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from driftquilt.server.registry import StreamRegistry
 from driftquilt.server.schemas import JSON, NewStream, Schema
 from driftquilt.server.settings import load_settings
 from driftquilt.server.worker import StreamWorker
-from driftquilt.store.disk import DiskStore
 from driftquilt.store.files import model_path
 from driftquilt.stream.events import TrainingFailed
 from driftquilt.stream.persistence import versions
 from driftquilt.stream.training import Outcome, Trainer, Training, on_thread
 from driftquilt.stream.workers import Workers
 from tests.server.failing_disk import full_disk
+from tests.server.running import stored_numbers
 
 pytestmark = pytest.mark.anyio
 SMALL = {"n_wait": 20, "segment_rows": 30, "max_segments": 1000}
@@ -49,6 +49,17 @@ class Trainings(Workers):
 def never(_: Training) -> Future[Outcome]:
     """A training that does not end."""
     return Future()
+
+
+def noted_trainings() -> tuple[list[int], Trainer]:
+    """Trainings that do not end, and the rows of the current segment when each began."""
+    begun: list[int] = []
+
+    def note(training: Training) -> Future[Outcome]:
+        begun.append(len(training.tables[-1]))
+        return never(training)
+
+    return begun, note
 
 
 @asynccontextmanager
@@ -104,11 +115,8 @@ async def tell(
 
 
 def stored(folder: Path) -> Counter[int]:
-    """How often each numbered row is in the store of the stream, which nobody has open."""
-    with DiskStore(folder / "state/streams/s/store") as store:
-        tables = [*(store.read(segment.number) for segment in store.segments), store.open_rows()]
-        filled = [table["number"].to_pylist() for table in tables if len(table)]
-        return Counter(int(number) for numbers in filled for number in numbers)
+    """How often each numbered row is in the store of the stream."""
+    return Counter(stored_numbers(folder / "state/streams/s"))
 
 
 async def refused(answer: Awaitable[Any]) -> str:
@@ -377,24 +385,13 @@ async def test_true_is_not_the_label_1_of_a_schema(tmp_path: Path) -> None:
 
 async def test_a_promotion_that_failed_is_not_told_as_done_under_its_key(tmp_path: Path) -> None:
     async with registry(tmp_path, on_thread) as opened:
-        worker = await make(opened, segment_rows=1000)
-        for at in range(0, 60, 30):
-            await learn(worker, *range(at, at + 30))
-            await worker.turn(worker.adapt)
-            await trained(worker)
+        worker = await with_models(opened, 2)
         first, *_, last = worker.stream.models
         path = model_path(worker.stream.store.path, versions(worker.stream.store)[first])  # type: ignore[attr-defined]
         path.write_bytes(path.read_bytes()[:-1] + b"?")
 
-        async def promote() -> tuple[dict[str, Any], bool]:
-            do, stream = worker.ingestion.do_once, worker.stream
-            return await worker.turn(lambda: do(
-                "key", "digest", lambda: {"model": first},
-                lambda told, note: stream.roll_back(told["model"], note=note),
-            ))  # fmt: skip
-
         for _ in range(2):
-            assert await refused(promote()) == "stream-failed"
+            assert await refused(roll_back(worker, first)) == "stream-failed"
             worker._failed_at -= worker_module._REOPEN_AFTER
         await learn(worker, 100)
         assert worker.stream.model == last
@@ -446,6 +443,29 @@ async def trained(worker: StreamWorker) -> None:
     await worker._collect()
 
 
+async def with_models(opened: StreamRegistry, n_models: int) -> StreamWorker:
+    """A stream with a model for every thirty rows."""
+    worker = await make(opened, segment_rows=1000)
+    for at in range(0, 30 * n_models, 30):
+        await learn(worker, *range(at, at + 30))
+        await worker.turn(worker.adapt)
+        await trained(worker)
+    return worker
+
+
+async def roll_back(worker: StreamWorker, version: int) -> None:
+    """Use a model, under a key."""
+    stream = worker.stream
+    await worker.turn(
+        lambda: worker.ingestion.do_once(
+            "key",
+            "digest",
+            lambda: {"model": version},
+            lambda answer, note: stream.roll_back(answer["model"], note=note),
+        )
+    )
+
+
 async def test_a_training_that_fails_leaves_the_model_that_answers(tmp_path: Path) -> None:
     fails = False
 
@@ -470,12 +490,7 @@ async def test_a_training_that_fails_leaves_the_model_that_answers(tmp_path: Pat
 
 
 async def test_a_training_that_was_asked_for_begins_again_after_a_restart(tmp_path: Path) -> None:
-    begun: list[int] = []
-
-    def note(training: Training) -> Future[Outcome]:
-        begun.append(len(training.tables[-1]))
-        return never(training)
-
+    begun, note = noted_trainings()
     async with registry(tmp_path, note) as opened:
         worker = await make(opened, n_wait=1000, segment_rows=5000)
         await learn(worker, *range(40))
@@ -492,12 +507,7 @@ async def test_a_training_that_was_asked_for_begins_again_after_a_restart(tmp_pa
 
 
 async def test_a_training_that_was_due_begins_again_after_a_restart(tmp_path: Path) -> None:
-    begun: list[int] = []
-
-    def note(training: Training) -> Future[Outcome]:
-        begun.append(len(training.tables[-1]))
-        return never(training)
-
+    begun, note = noted_trainings()
     async with registry(tmp_path, note) as opened:
         worker = await make(opened, segment_rows=5000)
         await learn(worker, *range(25))
@@ -508,20 +518,11 @@ async def test_a_training_that_was_due_begins_again_after_a_restart(tmp_path: Pa
 
 async def test_a_roll_back_and_its_key_become_durable_in_the_same_step(tmp_path: Path) -> None:
     async with registry(tmp_path, on_thread) as opened:
-        worker = await make(opened, segment_rows=1000)
-        for at in range(0, 90, 30):
-            await learn(worker, *range(at, at + 30))
-            await worker.turn(worker.adapt)
-            await trained(worker)
+        worker = await with_models(opened, 3)
         first, last = worker.stream.models[0], worker.stream.models[-1]
         assert worker.stream.model == last > first
         copy_at_commits(tmp_path, worker)
-        roll_back = worker.stream.roll_back
-        decide, carry_out = (
-            lambda: {"model": first},
-            (lambda told, note: roll_back(told["model"], note=note)),
-        )
-        await worker.turn(lambda: worker.ingestion.do_once("key", "digest", decide, carry_out))
+        await roll_back(worker, first)
     found = []
     for crashed in crash_copies(tmp_path):
         async with registry(crashed) as opened:

@@ -11,7 +11,7 @@ from rich.table import Table
 from driftquilt import server
 from driftquilt.cli.console import AsJson, print_json, table_console
 from driftquilt.errors import InputError
-from driftquilt.server.tokens import Token, Tokens
+from driftquilt.server.tokens import Scope, Token, Tokens
 
 
 def serve(
@@ -107,7 +107,13 @@ def serve(
 
     def announce(port: int) -> None:
         url = f"http://{server.address(settings.host, port)}"
-        _announce(settings, url, server.needs_token(settings), as_json)
+        needs_token = server.needs_token(settings)
+        if as_json:
+            values = {"url": url, "needs_token": needs_token, "settings": settings.to_json()}
+            print_json("serve", values)
+            return
+        callers = "callers need a token" if needs_token else "open to everybody on this machine"
+        typer.echo(f"{settings.store} on {url}, {callers}")
 
     if not check:
         raise typer.Exit(server.serve(settings, announce))
@@ -125,22 +131,13 @@ def _by_stream(pairs: list[str]) -> dict[str, str]:
     return by_stream
 
 
-def _announce(settings: server.ServeSettings, url: str, needs_token: bool, as_json: bool) -> None:
-    if as_json:
-        values = {"url": url, "needs_token": needs_token, "settings": settings.to_json()}
-        print_json("serve", values)
-        return
-    callers = "callers need a token" if needs_token else "open to everybody on this machine"
-    typer.echo(f"{settings.store} on {url}, {callers}")
-
-
 def token(
     action: Annotated[Literal["create", "list", "revoke"], typer.Argument(help="What to do.")],
     name: Annotated[
         str | None, typer.Argument(help="Name of the token, from letters, digits and _.-")
     ] = None,
     scope: Annotated[
-        Literal["read", "write", "admin"] | None,
+        Scope | None,
         typer.Option(
             help="What it may do; write includes read, admin includes write (default: read)."
         ),

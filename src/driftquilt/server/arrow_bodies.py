@@ -1,4 +1,4 @@
-"""Arrow from a stranger: bytes become a table that is safe to read, or a `Problem`.
+"""Untrusted Arrow bodies: bytes become a table that is safe to read, or a `Problem`.
 
 Arrow's reader trusts what it reads: offsets are looked at only by `validate`, and a compressed
 buffer is unpacked to whatever size it claims. So compressed bodies are refused before they are
@@ -24,10 +24,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from driftquilt.server.problems import Problem
+from driftquilt.stream.columns import LABEL
 
-__all__ = ["LABEL", "UNSOUND", "is_moment", "read_table"]
+__all__ = ["UNSOUND", "is_moment", "read_table"]
 
-LABEL = "label"
 #: What reading a damaged table may raise, at any moment.
 UNSOUND = (
     pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError, struct.error,
@@ -37,6 +37,7 @@ _MARK = 0xFFFFFFFF  # of a message's beginning
 _COMPRESSION = 3  # the place of that field in Arrow's RecordBatch
 _HEADER = 2  # and of the header in Arrow's Message
 _HEADER_TYPE = 1
+_BODY_LENGTH = 3
 _DICTIONARY_BATCH = 2
 _BATCH_OF_DICTIONARY = 1
 _MAX_BATCHES = 100  # each is validated with the whole of its categories
@@ -99,14 +100,17 @@ def _refuse_compressed(body: bytes) -> None:
         head = body[at + 8 : at + 8 + size]
         if _is_compressed(head):
             raise Problem("body-invalid", "the body is compressed; send it as it is")
-        (length,) = struct.unpack_from("<q", head, _field(head, _root(head), 3) or 0)
-        if length < 0:
-            raise ValueError("a body has no such length")
-        at += 8 + size + (length if _field(head, _root(head), 3) else 0)
+        at += 8 + size
+        length_at = _field(head, _uint(head, 0), _BODY_LENGTH)
+        if length_at is not None:
+            (length,) = struct.unpack_from("<q", head, length_at)
+            if length < 0:
+                raise ValueError("a body has no such length")
+            at += length
 
 
 def _is_compressed(head: bytes) -> bool:
-    message = _root(head)
+    message = _uint(head, 0)  # where the root table begins
     kind_at, batch_at = _field(head, message, _HEADER_TYPE), _field(head, message, _HEADER)
     if kind_at is None or batch_at is None:
         return False
@@ -121,17 +125,13 @@ def _is_compressed(head: bytes) -> bool:
     return _field(head, batch, _COMPRESSION) is not None
 
 
-def _root(head: bytes) -> int:
-    return _uint(head, 0)
-
-
 def _uint(head: bytes, at: int) -> int:
     (value,) = struct.unpack_from("<I", head, at)
     return int(value)
 
 
 def _field(head: bytes, table: int, number: int) -> int | None:
-    """Where a field of a flatbuffer's table lies; None if it is not there."""
+    """Return where a field of a flatbuffer's table lies; None if it is not there."""
     (back,) = struct.unpack_from("<i", head, table)
     vtable = table - back
     if vtable < 0:

@@ -38,7 +38,7 @@ from driftquilt.data.calendar import flatten, from_arrow, from_objects
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.frame import Frame, Label, read_label
 from driftquilt.errors import InputError
-from driftquilt.server.arrow_bodies import LABEL, UNSOUND, is_moment, read_table
+from driftquilt.server.arrow_bodies import UNSOUND, is_moment, read_table
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import (
     ARROW,
@@ -49,6 +49,7 @@ from driftquilt.server.schemas import (
     PredictBody,
     Row,
 )
+from driftquilt.stream.columns import LABEL
 
 __all__ = [
     "IdLabels",

@@ -97,6 +97,7 @@ class _FeedThread(threading.Thread):
     def status(self) -> Feed:
         """What came so far, and what is in the way."""
         source, tally = self._source, self._tally
+        troubles = [one.trouble for one in (source, self._sink) if one is not None]
         return Feed(
             source=source.name if source else None,
             n_messages=tally.n_messages,
@@ -104,7 +105,7 @@ class _FeedThread(threading.Thread):
             n_forgotten=tally.n_forgotten,
             n_refused=tally.n_refused,
             last_refused=tally.refused[-1].why if tally.refused else None,
-            trouble=self._why or self._trouble(self._source) or self._trouble(self._sink),
+            trouble=next(filter(None, [self._why, *troubles]), None),
         )
 
     def _consume(self, worker: StreamWorker) -> None:
@@ -121,29 +122,24 @@ class _FeedThread(threading.Thread):
                 if worker.closed or worker.stream is not stream:
                     raise Problem("stream-failed", "the stream was closed, or opened again")
 
-            def in_turn(take: Callable[[], None]) -> None:
-                look()
-                take()
+            def turn(take: Callable[[], None]) -> None:
+                def run() -> None:
+                    look()
+                    take()
+
+                asyncio.run_coroutine_threadsafe(worker.turn(run), self._loop).result()
 
             consume(
                 stream, self._source, stop=self.stopping, to=self._sink, tally=self._tally,
-                turn=lambda take: self._turn(worker, lambda: in_turn(take)),
-                learned=worker.ingestion.count, look=look,
+                turn=turn, learned=worker.ingestion.count, look=look,
             )  # fmt: skip
-
-    def _turn(self, worker: StreamWorker, take: Callable[[], None]) -> None:
-        asyncio.run_coroutine_threadsafe(worker.turn(take), self._loop).result()
-
-    @staticmethod
-    def _trouble(source: Source | None) -> str | None:
-        return None if source is None else source.trouble
 
     def _wait(self, error: Exception, seconds: float) -> None:
         self._why = str(error)
         self.stopping.wait(seconds)
 
     def log_trouble(self) -> None:
-        """Say what is in the way, when that has changed."""
+        """Log what is in the way, when that has changed."""
         before, self._logged = self._logged, self.status().trouble
         if self._logged == before:
             return

@@ -272,7 +272,7 @@ class Ingestion:
         return change
 
     def _unfit(self, rows: Sequence[Row], labels: Sequence[Label]) -> set[int]:
-        """Rows that the stream cannot learn, by number: it has changed since they came."""
+        """Return rows that the stream cannot learn, by number: it has changed since they came."""
         try:
             self.stream.expect(rows, labels)
             unfit = set[int]()
@@ -289,7 +289,7 @@ class Ingestion:
         return unfit
 
     def _answer(self, n_rows: int, n_new: int, n_repeated: int = 0) -> dict[str, Any]:
-        """The answer as it is remembered: what was refused may be long, and is found again."""
+        """Return the answer as it is kept: what was refused may be long, and is found again."""
         n_all = self.stream.n_rows + n_new
         return {"learned": n_rows, "repeated": n_repeated, "n_rows": n_all}
 

@@ -2,8 +2,8 @@
 
 In this order: an id; a host and an origin that may ask; a token; the rate; the size of the body
 and the time it takes. Then the request is routed, and its answer gets the security headers, a
-line in the log and its place in the metrics. An error without a problem of its own becomes a 500
-without a word of why; the log has the rest.
+line in the log and its place in the metrics. An unexpected error becomes a 500 that reveals
+nothing; the log has the details.
 
 It is plain ASGI, so that a body which is too large is never read.
 """
@@ -17,7 +17,6 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,9 +30,9 @@ from driftquilt.server.metrics import Metrics
 from driftquilt.server.problems import MEDIA_TYPE, Problem
 from driftquilt.server.schemas import NAME
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.tokens import SCOPES, Token, Tokens
+from driftquilt.server.tokens import Token, Tokens
 
-__all__ = ["HEADERS", "Caller", "RateLimit", "RequestMiddleware"]
+__all__ = ["HEADERS", "RateLimit", "RequestMiddleware"]
 
 _log = logging.getLogger("driftquilt.access")
 
@@ -72,21 +71,9 @@ _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.i
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="driftquilt"'}
 
 
-@dataclass(frozen=True)
-class Caller:
-    """Who asks; without a token, anyone on this machine."""
-
-    name: str | None
-    scopes: tuple[str, ...]
-
-    def expect(self, scope: str) -> None:
-        """Refuse what the caller may not do."""
-        if scope not in self.scopes:
-            raise Problem("scope-missing", f"this takes a token with the scope {scope}")
-
-
-_ANYONE = Caller(None, SCOPES)
-_NOBODY = Caller(None, ())
+#: Who asks without a token: anyone on this machine, or nobody in particular.
+_ANYONE = Token("", frozenset({"admin"}), "", "")
+_NOBODY = Token("", frozenset(), "", "")
 
 
 class RateLimit:
@@ -102,9 +89,9 @@ class RateLimit:
 
     def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_second, self._clock = per_second, clock
-        self._left: dict[str | None, tuple[float, float]] = {}  # requests, and when counted
+        self._left: dict[str, tuple[float, float]] = {}  # requests, and when counted
 
-    def expect(self, caller: str | None) -> None:
+    def expect(self, caller: str) -> None:
         """Refuse a request too many."""
         now = self._clock()
         capacity = max(1.0, self._per_second * _BURST)
@@ -128,7 +115,6 @@ class RequestMiddleware:
         self._is_loopback = settings.is_loopback
         self._rate_limit = RateLimit(settings.rate)
         self._lines: list[dict[str, Any]] = []  # of the log, to be written
-        self._callers: dict[Token, Caller] = {}
         self.stopping = False
 
     def wrap(self, app: ASGIApp) -> ASGIApp:
@@ -167,10 +153,9 @@ class RequestMiddleware:
             )
         self._record(scope, exchange)
 
-    def goes_on(self, caller: Caller) -> bool:
+    def goes_on(self, caller: Token) -> bool:
         """Return whether an endless answer may go on: its token is there, and the service."""
-        tokens = {token for token, known in self._callers.items() if known is caller}
-        allowed = self._is_free() if caller is _ANYONE else bool(tokens & {*self._tokens})
+        allowed = self._is_free() if caller is _ANYONE else caller in self._tokens
         return allowed and not self.stopping
 
     def flush_log(self) -> None:
@@ -182,7 +167,7 @@ class RequestMiddleware:
         """Return whether no token is needed."""
         return self._is_loopback and not self._tokens.were_made
 
-    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller:
+    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> Token:
         if self.stopping:
             raise _stopping()
         _expect_headers(scope["headers"])
@@ -197,7 +182,7 @@ class RequestMiddleware:
         self._rate_limit.expect(caller.name)
         return caller
 
-    def _authenticate(self, headers: dict[bytes, bytes]) -> Caller:
+    def _authenticate(self, headers: dict[bytes, bytes]) -> Token:
         kind, _, secret = headers.get(b"authorization", b"").partition(b" ")
         if kind.lower() != b"bearer" or not secret:
             raise Problem(
@@ -206,11 +191,7 @@ class RequestMiddleware:
         token = self._tokens.find(secret.strip().decode("latin-1"))
         if token is None:
             raise Problem("token-unknown", "there is no such token, or it was revoked", _CHALLENGE)
-        caller = self._callers.get(token)
-        if caller is None:
-            allowed = tuple(scope for scope in SCOPES if token.may(scope))
-            caller = self._callers[token] = Caller(token.name, allowed)
-        return caller
+        return token
 
     def _record(self, scope: Scope, exchange: _Exchange) -> None:
         """Count the request, and log it."""
@@ -219,12 +200,12 @@ class RequestMiddleware:
         self._metrics.count_request(scope["method"], route, exchange.status, seconds)
         if not _log.isEnabledFor(logging.INFO):
             return
-        caller: Caller | None = scope.get("state", {}).get("caller")
+        caller: Token | None = scope.get("state", {}).get("caller")
         line: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": "info",
             "logger": _log.name, "message": f"{scope['method']} {route} {exchange.status}",
             "request_id": exchange.request_id, "seconds": round(seconds, 6),
-            "caller": caller.name if caller else None,
+            "caller": caller.name or None if caller else None,
         }  # fmt: skip
         stream = _STREAM.match(scope["path"])
         if stream is not None:

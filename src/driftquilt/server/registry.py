@@ -90,14 +90,14 @@ class StreamRegistry:
             elif re.fullmatch(NAME, path.name):
                 try:
                     self._streams[path.name] = self._open(path)
-                except Exception:  # whatever lies there, the others are worker nevertheless
+                except Exception:  # the other streams are served nevertheless
                     _log.exception("cannot be opened", extra={"stream": path.name})
                     self.damaged.add(path.name)
 
     async def create(
         self, new: NewStream, key: str | None = None, digest: str = ""
     ) -> StreamWorker:
-        """A new stream, which knows the key that it was asked for under."""
+        """Make a stream, which remembers the key of the request."""
         _expect_new(new)
         async with self._changing:
             if new.name in self._streams or new.name in self.damaged:

@@ -33,10 +33,10 @@ from driftquilt.server.bodies import (
 )
 from driftquilt.server.ingestion import short_digest
 from driftquilt.server.metrics import Metrics
-from driftquilt.server.middleware import Caller
 from driftquilt.server.problems import Problem
 from driftquilt.server.registry import StreamRegistry
 from driftquilt.server.schemas import ARROW, JSON, KEY_LETTERS
+from driftquilt.server.tokens import SCOPES, Token
 from driftquilt.server.worker import StreamWorker
 from driftquilt.store.base import State
 
@@ -96,8 +96,8 @@ class Operation:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check who asks and what for, then answer."""
         request = _Request(scope, receive)
-        if self.scope is not None:
-            scope["state"]["caller"].expect(self.scope)
+        if self.scope is not None and not scope["state"]["caller"].may(self.scope):
+            raise Problem("scope-missing", f"this takes a token with the scope {self.scope}")
         response = await self.handler(request, self._read_parameters(request))
         await response(scope, receive, send)
 
@@ -124,7 +124,7 @@ class Routes:
         self,
         registry: StreamRegistry,
         metrics: Metrics,
-        goes_on: Callable[[Caller], bool],
+        goes_on: Callable[[Token], bool],
         is_ready: Callable[[], bool],
     ) -> None:
         self._registry, self._metrics = registry, metrics
@@ -275,8 +275,9 @@ class Routes:
 
     async def me(self, request: Request, _: Any) -> Response:
         """Name and scopes of the token."""
-        caller: Caller = request.state.caller
-        return json_response(schemas.Me(caller.name, list(caller.scopes)))  # type: ignore[arg-type]
+        caller: Token = request.state.caller
+        scopes = [scope for scope in SCOPES if caller.may(scope)]
+        return json_response(schemas.Me(caller.name or None, scopes))
 
     async def list_streams(self, _request: Request, _: Any) -> Response:
         """All streams as they are now."""

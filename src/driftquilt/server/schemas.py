@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from driftquilt.data.columns import FLOAT32_MAX
+from driftquilt.server.tokens import Scope
 from driftquilt.stream.settings import Guard
 
 __all__ = [
@@ -240,7 +241,7 @@ class Me(_Strict):
     """Who asks, and what they may do."""
 
     name: str | None
-    scopes: list[Literal["read", "write", "admin"]]
+    scopes: list[Scope]
 
 
 class Delays(_Strict):

@@ -27,15 +27,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from driftquilt.errors import InputError, StoreError
 from driftquilt.files import lock_file
 from driftquilt.store.files import Disk, NewFile, translated, write_file
 
-__all__ = ["SCOPES", "Token", "Tokens"]
+__all__ = ["SCOPES", "Scope", "Token", "Tokens"]
 
-SCOPES = ("read", "write", "admin")
+Scope = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _LOOK_EVERY = 1.0  # seconds
 
@@ -50,7 +51,7 @@ class Token:
     created: str
 
     def may(self, scope: str) -> bool:
-        """Whether one of its scopes is this one or includes it."""
+        """Return whether one of its scopes is this one or includes it."""
         return any(SCOPES.index(own) >= SCOPES.index(scope) for own in self.scopes)
 
 
@@ -68,6 +69,10 @@ class Tokens:
     def __iter__(self) -> Iterator[Token]:
         return iter(self._tokens)
 
+    def __contains__(self, token: Token) -> bool:
+        self._look()
+        return token in self._tokens
+
     def __len__(self) -> int:
         return len(self._tokens)
 
@@ -78,7 +83,7 @@ class Tokens:
         return self._were_made
 
     def find(self, token: str) -> Token | None:
-        """Whose token this is, in a time that does not tell how much of it is right."""
+        """Return the entry of a token, compared in constant time; None if it is unknown."""
         self._look()
         digest = _digest(token)
         found = self._matching(digest)
@@ -95,7 +100,7 @@ class Tokens:
         return found
 
     def create(self, name: str, scopes: Iterable[str]) -> str:
-        """A new token; it cannot be shown again."""
+        """Create a token and return it; it cannot be shown again."""
         wanted = frozenset(scopes)
         _check(name, wanted)
         secret = f"dq_{secrets.token_urlsafe(32)}"
@@ -118,7 +123,7 @@ class Tokens:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """Alone, and from what the file says now."""
+        """Lock the file, and read it again."""
         with translated(self._path.parent, "changing the tokens"):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             lock_path = self._path.with_suffix(".lock")
@@ -162,7 +167,7 @@ class _Private(Disk):
 
 
 def _make_private(path: Path) -> None:
-    """An empty file for the folder's owner alone, since root may make tokens for a service."""
+    """Create an empty file for the folder's owner alone: root may make tokens for a service."""
     path.touch(mode=0o600)
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         owner = path.parent.stat()
@@ -174,7 +179,7 @@ def _digest(token: str) -> str:
 
 
 def _sign_of(path: Path) -> tuple[int, ...] | None:
-    """What changes whenever the file does."""
+    """Return what changes whenever the file does."""
     try:
         found = path.stat()
     except FileNotFoundError:

@@ -36,13 +36,12 @@ from driftquilt.server.schemas import Feed, Learned, Stream
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.view import About, View, look
 from driftquilt.server.waiting_files import move_waiting_files
-from driftquilt.store import PendingRows
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.training import Outcome, Trainer, Training
 
-__all__ = ["LearningQueue", "StreamWorker", "Task", "open_store"]
+__all__ = ["StreamWorker", "Task", "TaskQueue", "open_store"]
 
 T = TypeVar("T")
 #: Someone who waits, and what they get: an error, or else a value.
@@ -56,7 +55,7 @@ _ADAPTING = "adapting"  # whether a training that was asked for has not ended ye
 
 
 def open_store(folder: Path) -> DiskStore:
-    """A store that commits when it is told to: at the end of each turn."""
+    """Return a store that commits only when asked: at the end of each turn."""
     return DiskStore(folder / "store", commit_rows=1_000_000, commit_delay=60.0)
 
 
@@ -64,14 +63,14 @@ def open_store(folder: Path) -> DiskStore:
 class Task:
     """Something to run, the rows and bytes it brings, and who waits for its answer."""
 
-    run: Callable[[], Any]
+    run: Callable[..., Any]
     n_rows: int
     n_bytes: int
     done: asyncio.Future[Any]
     request_id: str | None
 
 
-class LearningQueue:
+class TaskQueue:
     """What a stream was asked to do and has not done yet, in order and within limits.
 
     Requests come from the event loop; one thread at a time takes all that wait, runs them, and
@@ -79,7 +78,7 @@ class LearningQueue:
     when no more tasks are taken.
     """
 
-    def __init__(self, max_rows: int, max_bytes: int) -> None:
+    def __init__(self, max_rows: int = 0, max_bytes: int = 0) -> None:
         self._max_rows, self._max_bytes = max_rows, max_bytes
         self._lock = threading.Lock()
         self._tasks: list[Task] = []
@@ -147,7 +146,8 @@ class StreamWorker:
     ) -> None:
         self.folder, self._settings, self._trainer = folder, settings, trainer
         self._threads, self._loop = threads, loop
-        self._queue = LearningQueue(settings.max_backlog, settings.max_backlog_bytes)
+        self._queue = TaskQueue(settings.max_backlog, settings.max_backlog_bytes)
+        self._writes = TaskQueue()  # of pending rows
         self.selections: dict[int, Selection] = {}  # by version of the model
         self._failed_at = self._shown_at = 0.0
         self.failure: str | None = None
@@ -158,7 +158,6 @@ class StreamWorker:
             self.about = About(**state["service"])
             self.ingestion = Ingestion(self.stream, state, self._settings, self._show_progress)
             self.view = self._look(None)
-        self._writer = _PendingWriter(lambda: self.ingestion.pending, threads, loop)
         self._train_again(state)
 
     @contextlib.contextmanager
@@ -223,13 +222,34 @@ class StreamWorker:
 
     async def keep(self, content: bytes, kind: str, n_rows: int) -> list[str]:
         """Let rows wait for their labels; return their ids when they are durable."""
+        came = time.time()
+        done: asyncio.Future[list[str]] = self._loop.create_future()
+        task = Task(lambda pending: pending.add(content, kind, n_rows, came), 0, 0, done, None)
+        if self._writes.add(task):
+            # Once all requests that are there by now have been read, they are written together.
+            self._loop.call_soon(self._loop.run_in_executor, self._threads, self._write_pending)
         try:
-            return await self._writer.keep(content, kind, n_rows)
+            return await done
         except StoreError as error:
             if self.failure is None:
                 self._fail(error)
             self._loop.create_task(self._recover_soon())
             raise failed() from error
+
+    def _write_pending(self) -> None:
+        """Write pending rows, those of many requests in one commit; on a thread."""
+        while tasks := self._writes.take():
+            pending = self.ingestion.pending
+            try:
+                ids = [task.run(pending) for task in tasks]
+                pending.write()
+                settled: list[Outcomes] = [
+                    (task.done, None, own) for task, own in zip(tasks, ids, strict=True)
+                ]
+            except BaseException as error:  # whoever waits gets it
+                settled = [(task.done, error, None) for task in tasks]
+            self._loop.call_soon_threadsafe(settle, settled)
+            time.sleep(_WRITE_PAUSE)
 
     async def _recover_soon(self) -> None:
         """Take a turn, at the beginning of which a failed stream is opened again."""
@@ -389,8 +409,8 @@ class StreamWorker:
         """
         gone = Problem("stream-unknown", "the stream was deleted")
         settle([(task.done, gone, None) for task in self._queue.close(discard=discard)])
-        await self._writer.close()
-        while self._queue.busy:
+        self._writes.close(discard=False)
+        while self._queue.busy or self._writes.busy:
             await asyncio.sleep(0.01)
         await self._loop.run_in_executor(self._threads, self._let_go, discard)
         self.announce()
@@ -400,61 +420,6 @@ class StreamWorker:
             self.stream.close(finish_training=False, discard=discard)
         except DriftquiltError:  # what was acknowledged is safe all the same
             _log.exception("closing failed", extra=self._extra)
-
-
-class _PendingWriter:
-    """Writes the rows of many requests in one commit, before their answers go out.
-
-    A request queues its rows and waits; one thread writes for as long as something is queued.
-    """
-
-    def __init__(
-        self,
-        pending: Callable[[], PendingRows],
-        threads: ThreadPoolExecutor,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._pending, self._threads, self._loop = pending, threads, loop
-        self._lock = threading.Lock()
-        self._waiting: list[asyncio.Future[None]] = []
-        self._writing = self._closed = False
-
-    async def keep(self, content: bytes, kind: str, n_rows: int) -> list[str]:
-        """Queue rows; return their ids when they are durable."""
-        done = self._loop.create_future()
-        with self._lock:
-            if self._closed:
-                raise Problem("stopping", "the stream is being closed")
-            ids = self._pending().add(content, kind, n_rows, time.time())
-            self._waiting.append(done)
-            starts, self._writing = not self._writing, True
-        if starts:
-            # Once all requests that are there by now have been read, they are written together.
-            self._loop.call_soon(self._loop.run_in_executor, self._threads, self._write)
-        await done
-        return ids
-
-    async def close(self) -> None:
-        """Take no more, and write what was taken."""
-        with self._lock:
-            self._closed = True
-        while self._writing:
-            await asyncio.sleep(0.01)
-
-    def _write(self) -> None:
-        while True:
-            with self._lock:
-                waiting, self._waiting = self._waiting, []
-                self._writing = bool(waiting)
-            if not waiting:
-                return
-            error: BaseException | None = None
-            try:
-                self._pending().write()
-            except BaseException as failure:  # whoever waits gets it
-                error = failure
-            self._loop.call_soon_threadsafe(settle, [(done, error, None) for done in waiting])
-            time.sleep(_WRITE_PAUSE)
 
 
 def failed() -> Problem:
