@@ -3,7 +3,7 @@
 It encodes as a robust `Encoder` that was fitted to the rows so far would, nearly, in bounded
 memory and with no second look at a row:
 
-- Numbers are scaled by their running mean and deviation. Of each column 256 values are kept, every
+- Numbers are scaled by their running mean and deviation. Of each column 512 values are kept, every
   value so far with the same chance. Whenever the values have doubled, from 32 on, or one is a
   record and more than `FAR` deviations away, the sample and both ends say whether the tails are
   heavy, by the rule of `data.encoder`; then the column goes by rank, through knots.
@@ -29,7 +29,7 @@ from driftquilt.data.frame import Frame
 __all__ = ["FAR", "Features"]
 
 FAR = 10.0  # deviations
-_SAMPLE = 256  # values of each column of numbers
+_SAMPLE = 512  # values of each column of numbers
 _LEAST = 32  # values that say something of tails
 _ONCE_MAX = 64  # values of each column of text that came once
 
