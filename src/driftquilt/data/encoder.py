@@ -23,7 +23,7 @@ the paper's protocol, and models of earlier versions.
 `encode` is the only place where rows are encoded: tables, rows of a stream, requests to the
 service. Each row of the matrix depends on the same row of the frame alone, bit for bit. What the
 frame lacks is missing, and what the encoder does not know is left out; `match` refuses both. The
-running scale of a stream (`stream.learning`) gives such an encoder too. `describe` says of each
+running scale of a stream (`stream.features`) gives such an encoder too. `describe` says of each
 column how it is encoded.
 
 >>> from driftquilt.data.frame import Frame, read_frame
@@ -49,7 +49,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from statistics import NormalDist
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,14 +61,17 @@ from driftquilt.data.frame import BLOCK, Frame
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.text import plural
 
-__all__ = ["CATEGORIES_MAX", "Encoder"]
+__all__ = ["CATEGORIES_MAX", "FREQUENT_MAX", "Encoder", "Fit", "Knots", "fit_knots"]
 
 CATEGORIES_MAX = 256  # of a column of text, missing included
-_FREQUENT_MAX = 40  # the same in a robust encoding
+FREQUENT_MAX = 40  # the same in a robust encoding
 _KNOTS_MAX = 257
 _HEAVY = 4  # interquartile ranges between the median and the end of a tail
 _BEYOND = 3.0  # deviations beyond the numbers seen at fit
 _LOWEST_RANK = 0.001  # as a share of the rows; the highest is 1 less this
+
+#: Knots of a column of numbers and their scores; none if it is linear.
+Fit: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 # Parts of dates lie within [-1, 1] and are rounded at 1e-16, otherwise in every library. Where they
 # vary by less than this (the sine of noon is not quite that of midnight), they are constant.
@@ -109,18 +112,37 @@ class Numbers(NamedTuple):
         """
         if len(present) == 0:
             raise _no_value(name, n_rows)
-        is_part = source(name) != name  # of a date: sines and cosines have no tails
-        if robust and not is_part:
-            ordered = np.sort(present)
-            if _has_heavy_tails(ordered):
-                return cls(name, 0.0, 1.0, len(present) < n_rows, *_fit_knots(ordered))
+        if robust:
+            knots, scores = fit_knots(name, present)
+            if len(knots):
+                by_rank = tuple(knots.tolist()), tuple(scores.tolist())
+                return cls(name, 0.0, 1.0, len(present) < n_rows, *by_rank)
         low, high = float(present.min()), float(present.max())
-        mean, deviation = _fit_scale(present, _LEAST_OF_PARTS if is_part else 0.0)
+        mean, deviation = _fit_scale(present, _LEAST_OF_PARTS if _is_part(name) else 0.0)
         fitted = cls(name, mean, deviation, len(present) < n_rows)
         if not robust:
             return fitted
         lowest, highest = (low - mean) / deviation - _BEYOND, (high - mean) / deviation + _BEYOND
         return fitted._replace(lowest=lowest, highest=highest)
+
+
+def fit_knots(
+    name: str, present: NDArray[np.float64], ends: tuple[float, float] | None = None
+) -> Fit:
+    """Knots and scores for the values of a column; none unless its tails are heavy.
+
+    `ends` are the lowest and the highest value if those in `present` are a sample.
+    """
+    ordered = np.sort(present)
+    low, high = (ordered[0], ordered[-1]) if ends is None else ends
+    if _is_part(name) or not _has_heavy_tails(ordered, low, high):
+        return LINEAR.values, LINEAR.scores
+    return _lay_knots(ordered if ends is None else np.array([low, *ordered, high]))
+
+
+def _is_part(name: str) -> bool:
+    """Whether the column is a part of a date: sines and cosines have no tails."""
+    return source(name) != name
 
 
 def _fit_scale(present: NDArray[np.float64], least: float) -> tuple[float, float]:
@@ -139,9 +161,8 @@ def _fit_scale(present: NDArray[np.float64], least: float) -> tuple[float, float
     return first + shift, spread if least < spread < math.inf else 1.0
 
 
-def _has_heavy_tails(ordered: NDArray[np.float64]) -> bool:
+def _has_heavy_tails(ordered: NDArray[np.float64], low: float, high: float) -> bool:
     """Whether sorted values reach far beyond their middle half; two distinct values never do."""
-    low, high = ordered[0], ordered[-1]
     if not ((ordered > low) & (ordered < high)).any():
         return False
     bottom, lower, median, upper, top = np.quantile(ordered, [0.001, 0.25, 0.5, 0.75, 0.999])
@@ -149,7 +170,7 @@ def _has_heavy_tails(ordered: NDArray[np.float64]) -> bool:
     return bool(reach > _HEAVY * (upper - lower))
 
 
-def _fit_knots(ordered: NDArray[np.float64]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _lay_knots(ordered: NDArray[np.float64]) -> Fit:
     """Knots at even ranks of sorted values; their scores give the rows mean 0 and deviation 1."""
     n_rows = len(ordered)
     ranks = np.linspace(0, n_rows - 1, min(n_rows, _KNOTS_MAX)).round().astype(np.intp)
@@ -158,8 +179,7 @@ def _fit_knots(ordered: NDArray[np.float64]) -> tuple[tuple[float, ...], tuple[f
     shares = np.clip((below + up_to) / (2 * n_rows), _LOWEST_RANK, 1 - _LOWEST_RANK)
     scores = np.array([NormalDist().inv_cdf(share) for share in shares.tolist()])
     encoded = np.interp(ordered, knots, scores)
-    scores = (scores - encoded.mean()) / encoded.std()
-    return tuple(knots.tolist()), tuple(scores.tolist())
+    return knots, (scores - encoded.mean()) / encoded.std()
 
 
 class Text(NamedTuple):
@@ -182,7 +202,7 @@ class Text(NamedTuple):
             raise _no_value(name, n_rows)
         missing = None in counts
         ranked = sorted(present, key=lambda category: (-counts[category], category))
-        frequent = ranked[: (_FREQUENT_MAX if robust else CATEGORIES_MAX) - missing]
+        frequent = ranked[: (FREQUENT_MAX if robust else CATEGORIES_MAX) - missing]
         if robust and len(frequent) < len(ranked):
             # Each of the values of an id says nothing; but a column needs a place.
             frequent = [c for c in frequent if counts[c] > 1] or ranked[: 1 - missing]
@@ -198,17 +218,15 @@ class Knots(NamedTuple):
     starts: NDArray[np.intp]  # of each column, and the end of the last; empty if all are linear
 
     @classmethod
-    def of(cls, numbers: Sequence[Numbers]) -> Knots:
-        """Lay the knots of columns out end to end."""
-        if not any(column.knots for column in numbers):
+    def of(cls, fits: Sequence[Fit]) -> Knots:
+        """Lay the knots and scores of columns out end to end."""
+        sizes = [len(knots) for knots, _ in fits]
+        if not any(sizes):
             return LINEAR
-        return cls(
-            np.array([knot for column in numbers for knot in column.knots], dtype=np.float64),
-            np.array([score for column in numbers for score in column.scores], dtype=np.float64),
-            np.cumsum([0, *(len(column.knots) for column in numbers)], dtype=np.intp),
-        )
+        knots, scores = (np.concatenate(part) for part in zip(*fits, strict=True))
+        return cls(knots, scores, np.cumsum([0, *sizes], dtype=np.intp))
 
-    def column(self, place: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def column(self, place: int) -> Fit:
         """Knots and scores of one column of numbers; none if it is linear."""
         if not len(self.starts):
             return self.values, self.scores
@@ -311,7 +329,7 @@ class Encoder:
             texts,
             width,
             named,
-            knots=Knots.of(numbers),
+            knots=Knots.of([(np.array(n.knots), np.array(n.scores)) for n in numbers]),
             ends=Ends.of(numbers),
             n_values={c.name: c.n_values for c in columns if isinstance(c, Text)},
         )
@@ -394,13 +412,23 @@ class Encoder:
             out[part] = self.transform(table.take(part if rows is None else rows[part]))
         return out
 
-    def learn_scale(self, frame: Frame, n: NDArray[np.int64], m2: NDArray[np.float64]) -> None:
+    def learn_scale(
+        self,
+        frame: Frame,
+        counts: NDArray[np.int64],
+        moments: NDArray[np.float64],
+        sample: NDArray[np.float64],
+    ) -> bool:
         """Let the means and deviations of a running encoder follow some rows, in their order.
 
-        `n` are the values so far of each number, `m2` their sums of squares around the mean.
+        What else is known of each number follows too; `kernels.learn_scale` describes it. Return
+        whether the knots of a column are due.
         """
-        places = frame.find(self.names)
-        _kernels().learn_scale(frame.numbers, places, n, self.mean, m2, self.deviation)
+        places, scale = frame.find(self.names), (self.mean, self.deviation)
+        due: bool = _kernels().learn_scale(
+            frame.numbers, places, *scale, counts, moments, sample, self.limit
+        )
+        return due
 
     def match(self, frame: Frame) -> Frame:
         """The frame with this encoder's columns; `InputError` if one is lacking or another kind.

@@ -1,4 +1,4 @@
-"""The compiled loops of the encoder: scale numbers, and follow their running scale.
+"""The compiled loops of the encoder: scale numbers, and follow what is known of them.
 
 One row or many: what numpy would do in a dozen calls costs a stream more than its nets do. Nothing
 is reordered or fused, so that results are those of numpy, bit for bit. numba is imported with this
@@ -20,7 +20,8 @@ _CHUNK = 64  # rows of which all columns are written while they are in the cache
 _NUMBERS = types.Array(types.float64, 2, "A", readonly=True)
 _PLACES = types.Array(types.int64, 1, "C", readonly=True)
 _SCALE = types.Array(types.float64, 1, "C", readonly=True)
-_COUNTS, _SUMS, _MATRIX = types.int64[::1], types.float64[::1], types.float32[:, ::1]
+_SUMS, _MOMENTS = types.float64[::1], types.float64[:, ::1]
+_COUNTS, _MATRIX = types.int64[:, ::1], types.float32[:, ::1]
 
 
 @njit(
@@ -96,29 +97,60 @@ def scale(
                     out[i, flags[j]] = 1
 
 
+@njit(types.int64(types.int64), cache=True, nogil=True)
+def _draw(n: int) -> int:
+    """Return a number from 0 to `n` - 1 that looks random and follows from `n` (splitmix64)."""
+    z = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    drawn: int = int((z ^ (z >> np.uint64(31))) % np.uint64(n))
+    return drawn
+
+
 @njit(
-    types.void(_NUMBERS, _PLACES, _COUNTS, _SUMS, _SUMS, _SUMS),
+    types.boolean(_NUMBERS, _PLACES, _SUMS, _SUMS, _COUNTS, _MOMENTS, _MOMENTS, types.float64),
     cache=True, nogil=True, error_model="numpy",
 )  # fmt: skip
 def learn_scale(
     numbers: NDArray[np.float64],
     places: NDArray[np.intp],
-    n: NDArray[np.int64],
     mean: NDArray[np.float64],
-    m2: NDArray[np.float64],
     deviation: NDArray[np.float64],
-) -> None:
-    """Take rows into the running moments, one after the other (Welford).
+    counts: NDArray[np.int64],
+    moments: NDArray[np.float64],
+    sample: NDArray[np.float64],
+    far: float,
+) -> bool:
+    """Take rows into the running moments (Welford) and samples, one after the other.
 
-    `m2` is the sum of squares around the mean; the deviation is infinite until a number varies.
+    For each number, `moments` has the sum of squares around the mean, the lowest and the highest
+    value; `counts` the values so far, those that the sample was drawn from, and 1 if the column is
+    due: the sample's are as many as a power of two, or one is lower or higher than all before and
+    more than `far` deviations from the mean. The deviation is infinite until a number varies. A
+    sample has each value with the same chance. Return whether a column is due.
     """
+    due = False
     for i in range(len(numbers)):
         for j in range(len(places)):
             if places[j] < 0 or np.isnan(numbers[i, places[j]]):
                 continue
             value = numbers[i, places[j]]
-            n[j] += 1
+            counts[j, 0] += 1
+            counts[j, 1] += 1
+            n, n_drawn = counts[j, 0], counts[j, 1]
             off = value - mean[j]
-            mean[j] += off / n[j]
-            m2[j] += off * (value - mean[j])
-            deviation[j] = np.sqrt(m2[j] / n[j]) if m2[j] > 0 else np.inf
+            is_due = n_drawn & (n_drawn - 1) == 0
+            if value < moments[j, 1] or value > moments[j, 2]:
+                is_due |= abs(off) > far * deviation[j]
+                moments[j, 1] = min(value, moments[j, 1])
+                moments[j, 2] = max(value, moments[j, 2])
+            mean[j] += off / n
+            moments[j, 0] += off * (value - mean[j])
+            deviation[j] = np.sqrt(moments[j, 0] / n) if moments[j, 0] > 0 else np.inf
+            slot = n_drawn - 1 if n_drawn <= sample.shape[1] else _draw(n_drawn)
+            if slot < sample.shape[1]:
+                sample[j, slot] = value
+            if is_due:
+                counts[j, 2] = 1
+                due = True
+    return due

@@ -96,6 +96,28 @@ def test_it_is_what_fit_gives_on_one_table(tmp_path: Path) -> None:
     assert [use.n_rows for use in found.selection_] == [10_000] * 5
 
 
+def test_heavy_tails_and_ids_are_encoded_as_in_memory(tmp_path: Path) -> None:
+    tables, paths = [], [str(tmp_path / f"month {number}.parquet") for number in range(3)]
+    for number, path in enumerate(paths):
+        n_rows = 9_000 if number < 2 else 300  # more than a training holds, and the current ones
+        rng = np.random.default_rng(number)
+        amounts = rng.lognormal(3, 2, n_rows) * np.where(rng.random(n_rows) < 0.002, 1000, 1)
+        ids = [f"{number} {row}" for row in range(n_rows)]
+        tables.append(month(number, n_rows).append_column("amount", pa.array(amounts)))
+        tables[-1] = tables[-1].append_column("id", pa.array(ids))
+        pq.write_table(tables[-1], path, row_group_size=2_500)
+    whole, columns = pa.concat_tables(tables), [*COLUMNS, "amount", "id"]
+    names = np.repeat([Path(path).stem for path in paths], [len(table) for table in tables])
+    in_place = quilt().fit(whole.select(columns), whole["buys"], segments=names)
+    in_memory = quilt().fit(whole.select(columns).to_pandas(), whole["buys"], segments=names)
+    found = fit_files(quilt(), paths, "buys").encoder_
+    assert found is not None
+    assert found == in_place.encoder_ == in_memory.encoder_
+    described = found.describe()
+    assert described["amount"] == "numbers, heavy tails: by rank"
+    assert described["id"].startswith("text: 1 of ")
+
+
 def test_whole_segments_are_scored_by_every_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
