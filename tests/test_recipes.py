@@ -37,7 +37,7 @@ def call(command: list[str], folder: Path, **variables: str) -> subprocess.Compl
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE,
+        timeout=2 * PATIENCE,
     )
 
 
