@@ -53,7 +53,7 @@ def test_airflow(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     log = run_two_months(Path(recipe), tmp_path, **variables)
     assert "collect-more: " in log
-    assert log.count("state=success") == 2
+    assert log.count(", state=success,") == 2
 
 
 def test_prefect(tmp_path: Path) -> None:
