@@ -8,10 +8,12 @@ DOCS_STAMP := $(VENV)/.docs-installed
 MLFLOW_VENV := .venv-mlflow
 AUDIT_VENV := .venv-audit
 MLFLOW_STAMP := $(MLFLOW_VENV)/.installed
+ORCHESTRATORS_VENV := .venv-orchestrators
+ORCHESTRATORS_STAMP := $(ORCHESTRATORS_VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 CHECK := $(addprefix tests/,core search learners quilt data cli/test_select.py test_contracts.py test_public_api.py)
 
-.PHONY: demo check test test-all test-mlflow lint format bench docs audit clean
+.PHONY: demo check test test-all test-mlflow test-orchestrators lint format bench docs audit clean
 
 demo: $(DEMO_STAMP)
 	@$(BIN)/driftquilt demo
@@ -28,6 +30,9 @@ test-all: lint
 
 test-mlflow: $(MLFLOW_STAMP)
 	@$(MLFLOW_VENV)/bin/python -m pytest -q tests/integrations/mlflow
+
+test-orchestrators: $(ORCHESTRATORS_STAMP)
+	@$(ORCHESTRATORS_VENV)/bin/python -m pytest -q tests/integrations/orchestrators
 
 lint: $(STAMP)
 	@$(BIN)/ruff check -q .
@@ -50,12 +55,12 @@ docs: $(DOCS_STAMP)
 audit: $(STAMP)
 	@test -x $(AUDIT_VENV)/bin/pip-audit || ($(PYTHON) -m venv $(AUDIT_VENV) && \
 		$(AUDIT_VENV)/bin/python -m pip install -qq --disable-pip-version-check pip-audit)
-	@for pins in constraints.txt constraints-mlflow.txt; do \
+	@for pins in constraints.txt constraints-mlflow.txt constraints-orchestrators.txt; do \
 		$(AUDIT_VENV)/bin/pip-audit --requirement $$pins --no-deps --disable-pip --strict || exit 1; \
 	done
 
 clean:
-	rm -rf $(VENV) $(MLFLOW_VENV) $(AUDIT_VENV) demo-out bench-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(MLFLOW_VENV) $(ORCHESTRATORS_VENV) $(AUDIT_VENV) demo-out bench-out site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -76,6 +81,15 @@ $(MLFLOW_STAMP): pyproject.toml constraints-mlflow.txt
 	@echo "Installing into $(MLFLOW_VENV), once; this takes some minutes ..." >&2
 	@$(MLFLOW_VENV)/bin/python -m pip install -qq --disable-pip-version-check -c constraints-mlflow.txt \
 		-e '.[mlflow]' hypothesis pandas pytest pytest-timeout
+	@touch $@
+
+# Airflow, Prefect and Dagster agree with each other, but not with all that constraints.txt pins.
+$(ORCHESTRATORS_STAMP): pyproject.toml constraints-orchestrators.txt
+	@test -x $(ORCHESTRATORS_VENV)/bin/python || $(PYTHON) -m venv $(ORCHESTRATORS_VENV)
+	@echo "Installing into $(ORCHESTRATORS_VENV), once; this takes some minutes ..." >&2
+	@$(ORCHESTRATORS_VENV)/bin/python -m pip install -qq --disable-pip-version-check \
+		-c constraints-orchestrators.txt -e . apache-airflow prefect dagster \
+		hypothesis pandas pytest pytest-timeout
 	@touch $@
 
 $(DOCS_STAMP): $(STAMP)

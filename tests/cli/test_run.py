@@ -337,6 +337,25 @@ def test_settings_typed_for_a_stream_that_has_others_are_said_to_stay(
     assert "with its settings: --detector hddm_a" in page
 
 
+def test_class_weights_steer_the_answers_and_stay_with_the_stream(
+    drive: Drive, tmp_path: Path
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 2, 300)
+    refused = drive(*ask(data, "out"), "--class-weight", "2=5", "--store", "state")
+    assert refused.code == 1
+    assert "class_weight names '2'; there are '0', '1'" in refused.stderr
+    assert not Path("state").exists()
+    weighed = [*ask(data, "out"), "--store", "state", "--json"]
+    one = drive(*weighed, "--class-weight", "1=50").document()
+    plain = drive(*ask(data, "plain"), "--json").document()
+    assert one["accuracy"] < plain["accuracy"] - 0.05  # it answers 1 more often than is right
+    again = drive(*weighed, "--class-weight", "balanced")
+    assert "--class-weight 1=50" in again.stderr
+    assert "so --class-weight stays 1=50; for balanced start a new one" in again.stderr
+    with QuiltStream.open("state") as stream:
+        assert stream.class_weight == {"1": 50.0}
+
+
 def test_a_line_is_due_ten_seconds_after_the_last() -> None:
     moments = iter([0.0, 9.9, 10.0, 19.9, 35.0, 44.0, 45.0])
     timer = Timer(lambda: next(moments))

@@ -98,6 +98,36 @@ def test_costs_are_a_metric(drive: Drive) -> None:
     assert quilt["score"]["lower_is_better"] is True
 
 
+@pytest.mark.parametrize(
+    ("typed", "setting"),
+    [(["balanced"], "balanced"), (["yes=9", "no=2"], {"yes": 9.0, "no": 2.0})],
+)
+def test_class_weights_reach_the_model_and_leave_its_probabilities(
+    drive: Drive, typed: list[str], setting: Any
+) -> None:
+    options = [part for text in typed for part in ("--class-weight", text)]
+    told = drive(*ASKED, *drop(), *options, "--json").document()
+    model = QuiltClassifier.load(told["files"]["model"])
+    assert model.class_weight == setting
+    plain = drive(*ASKED, *drop(), "--overwrite", "--json").document()
+
+    def answers(document: dict[str, Any], method: int) -> int:
+        return sum(row[1] for row in document["methods"][method]["quality"]["confusion"])
+
+    for method in range(3):  # all are trained alike
+        assert answers(told, method) > answers(plain, method)
+    assert told["methods"][0]["quality"]["log_loss"] < 0.5
+
+
+def test_a_weighed_class_may_be_missing_in_the_current_segment(drive: Drive, fraud: Path) -> None:
+    lines = fraud.read_text().splitlines()
+    for number in range(1, 200):
+        lines[number] = lines[number].rpartition(",")[0] + ",maybe"
+    fraud.write_text("\n".join(lines) + "\n")
+    told = drive(*ASKED, *drop(), "--class-weight", "maybe=3", "--json").document()
+    assert [method["name"] for method in told["methods"]] == ["Quilt", "all data", "current only"]
+
+
 def test_accuracy_alone_decides_nothing_where_most_labels_are_alike(drive: Drive) -> None:
     told = drive(*ASKED, *drop(), "--metric", "accuracy", "--json").document()
     assert told["metric"] == told["advice"]["metric"] == "log_loss"
@@ -175,6 +205,12 @@ def test_an_incumbent_that_makes_no_sense_is_refused(
         (["--cost", "yes,no=much"], "it takes TRUTH,ANSWER=COST"),
         (["--cost", "yess,no=5"], "did you mean 'yes'"),
         (["--cost", "yes,no=5", "--metric", "f1"], "give one of them"),
+        (["--class-weight", "yes"], "--class-weight is 'yes'; it takes balanced, or LABEL=WEIGHT"),
+        (["--class-weight", "yes=much"], "it takes balanced, or LABEL=WEIGHT"),
+        (["--class-weight", "=5"], "it takes balanced, or LABEL=WEIGHT"),
+        (["--class-weight", "yes=-1"], "class_weight must be"),
+        (["--class-weight", "balanced", "--class-weight", "yes=5"], "--class-weight is 'balanced'"),
+        (["--class-weight", "yess=5"], "class_weight names 'yess'; did you mean 'yes'"),
         (["--webhook", "ftp://host/x"], "it takes a URL such as"),
         (["--webhook", "http://h/x", "--webhook-secret-env", "NO_SECRET"], "NO_SECRET is not set"),
     ],

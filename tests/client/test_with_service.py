@@ -63,8 +63,14 @@ def test_every_operation_of_the_service_has_a_method_and_every_method_an_operati
 
 
 def test_a_streams_life_from_its_making_to_its_end(client: Client) -> None:
-    made = client.create_stream("life", detector="hddm_w", settings={"n_wait": 50}, random_state=0)
-    assert made["name"] == "life"
+    made = client.create_stream(
+        "life",
+        detector="hddm_w",
+        settings={"n_wait": 50},
+        random_state=0,
+        class_weight={"yes": 2},
+    )
+    assert (made["name"], made["class_weight"]) == ("life", {"yes": 2})
     life = client.stream("life")
     known, labels = rows(300)
     assert life.learn(known, labels)["learned"] == 300

@@ -258,8 +258,15 @@ def test_balanced_weights_give_classes_the_same_total() -> None:
 
 
 def test_class_weight_of_a_label_that_is_not_there_is_refused() -> None:
-    with pytest.raises(InputError, match=r"class_weight .*7.*\[0, 1\]"):
+    with pytest.raises(InputError, match=r"class_weight .*7.*'0', '1'"):
         fitted(class_weight={7: 2.0})
+
+
+def test_class_weight_may_name_a_label_by_its_text() -> None:
+    by_text, by_label = fitted(class_weight={"1": 3.0}), fitted(class_weight={1: 3.0})
+    assert (by_text.predict_proba(NEW) == by_label.predict_proba(NEW)).all()
+    assert by_text.class_weights_ is not None
+    assert by_text.class_weights_.tolist() == [1.0, 3.0]
 
 
 def test_class_weight_may_name_a_class_that_is_only_declared() -> None:

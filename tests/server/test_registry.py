@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 
 from driftquilt import QuiltStream
+from tests.processes import wait_for
 from tests.server.serving import InProcess, in_process
 
 ROWS = {"rows": [{"a": 1.0}]}
@@ -112,6 +117,51 @@ def test_stream_grows_to_a_bound_in_columns_and_classes(tmp_path: Path) -> None:
         many = {"rows": [{"c0": 1.0}] * 1_001, "labels": [f"class {n}" for n in range(1_001)]}
         refused = service.post("/v1/streams/s/labels", json=many)
         assert refused.json()["detail"] == "a stream has at most 1000 classes"
+
+
+def test_class_weights_are_kept_and_decide_which_label_is_the_answer(tmp_path: Path) -> None:
+    weights, n_rows = {"no": 1.0, "yes": 40.0}, 60
+    rows = [{"a": float(n % 7), "b": float(n % 5)} for n in range(n_rows)]
+    labels = ["yes" if n % 10 == 0 else "no" for n in range(n_rows)]
+    new = {"name": "s", "settings": {"n_wait": 30}, "random_state": 0, "class_weight": weights}
+    with in_process(tmp_path) as service:
+        assert service.post("/v1/streams", json=new).json()["class_weight"] == weights
+        service.post("/v1/streams/s/labels", json={"rows": rows, "labels": labels})
+        wait_for(lambda: service.get("/v1/streams/s").json()["model"] is not None)
+    with in_process(tmp_path) as service:
+        assert service.get("/v1/streams/s").json()["class_weight"] == weights
+        found = service.post("/v1/streams/s/predict", json={"rows": rows, "keep": False}).json()
+        schema = service.get("/openapi.json").json()["components"]["schemas"]["NewStream"]
+    assert "class_weight" in schema["properties"]
+    for label, chances in zip(found["labels"], found["probabilities"], strict=True):
+        weighed = {
+            name: p * weights[name] for name, p in zip(found["classes"], chances, strict=True)
+        }
+        assert label == max(weighed, key=lambda name: weighed[name])
+    assert np.argmax(found["probabilities"], axis=1).tolist() != [
+        found["classes"].index(label) for label in found["labels"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"class_weight": "equal"},
+        {"class_weight": {}},
+        {"class_weight": {"yes": 0}},
+        {"class_weight": {"yes": "5"}},
+        {"class_weight": {"maybe": 5}, "schema": {"columns": {"a": "number"}, "labels": ["yes"]}},
+    ],
+)
+def test_class_weights_that_make_no_sense_are_refused(tmp_path: Path, part: Any) -> None:
+    with in_process(tmp_path) as service:
+        refused = service.post("/v1/streams", json={"name": "s", **part})
+        assert (refused.status_code, refused.json()["type"]) == (422, "urn:driftquilt:body-invalid")
+        detail = refused.json()["detail"]
+        assert "class_weight" in detail or detail == "Invalid enum value; see /openapi.json"
+        booleans = {"columns": {"a": "number"}, "labels": [False, True]}
+        new = {"name": "s", "class_weight": {"true": 5}, "schema": booleans}
+        assert service.post("/v1/streams", json=new).status_code == 201
 
 
 def test_settings_are_numbers_that_json_can_tell_again(tmp_path: Path) -> None:

@@ -75,8 +75,8 @@ def estimator(**settings: Any) -> QuiltClassifier:
 
 def start(store: Any = None, **settings: Any) -> QuiltStream:
     given: dict[str, Any] = {"detector": ADWIN, "n_wait": 30, "wait": True}
-    given["guard"] = Guard(min_rows=30)
-    return QuiltStream(estimator(), store=store, **(given | settings))
+    given["guard"], given["estimator"] = Guard(min_rows=30), estimator()
+    return QuiltStream(store=store, **(given | settings))
 
 
 def learn(stream: QuiltStream, some: list[LabelledRow]) -> QuiltStream:

@@ -132,6 +132,26 @@ def test_predictions_after_a_crash_are_those_before_it(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("weights", ["balanced", {"yes": 20.0, "later": 3.0}])
+def test_class_weights_steer_the_answers_also_after_a_crash(tmp_path: Path, weights: Any) -> None:
+    crashes = Crashes(tmp_path)
+    stream = learn(crashes.begin(estimator=estimator(class_weight=weights)), ROWS[:333])
+    clf = stream.classifier(stream.models[-1])
+    assert clf.class_weights_ is not None
+    asked = [x for x, _ in ROWS[333:400]]
+    by_class = dict(zip(clf.classes_.tolist(), clf.class_weights_.tolist(), strict=True))
+    before = [stream.predict_one(x) for x in asked]
+    for x, answer in zip(asked, before, strict=True):
+        chances = stream.predict_proba_one(x)
+        assert answer == max(chances, key=lambda label: chances[label] * by_class[label])
+    assert stream.predict_many(asked) == before
+    again = crashes.crash(stream)
+    assert [again.predict_one(x) for x in asked] == before
+    assert again.class_weight == again.status().class_weight == weights
+    assert again.accuracy == stream.accuracy
+    again.close()
+
+
 def test_a_rollback_survives_a_crash(tmp_path: Path) -> None:
     crashes = Crashes(tmp_path)
     stream = learn(crashes.begin(), ROWS[:300])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import shlex
 import sys
@@ -26,6 +27,7 @@ from driftquilt.data.source import TextFormat
 from driftquilt.detectors.named import BY_NAME, NEED_SETTINGS
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.files import atomic_write
+from driftquilt.quilt.classifier import check_parameters
 from driftquilt.quilt.metrics import Metric, find_metric
 from driftquilt.report.html import render
 from driftquilt.report.page import Page
@@ -170,6 +172,13 @@ Costs: TypeAlias = Annotated[
         help="Cost of an answer instead of a metric, such as yes,no=5; repeat for more.",
     ),
 ]
+ClassWeights: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LABEL=WEIGHT",
+        help="What errors on a class cost in training: balanced, or yes=5; repeat for more.",
+    ),
+]
 Overwrite: TypeAlias = Annotated[
     bool, typer.Option("--overwrite", help="Replace an earlier outcome in --out.")
 ]
@@ -195,19 +204,39 @@ def read_scoring(metric: str | None, costs: Sequence[str] | None) -> Metric:
         return find_metric(metric)
     if metric is not None:
         raise InputError("--metric and --cost both say what to compare by; give one of them")
+    takes = "TRUTH,ANSWER=COST, such as yes,no=5 for answering no where yes is true"
     pairs = dict[tuple[str, str], float]()
     for text in costs:
-        pair, _, cost = text.rpartition("=")
-        labels = [label.strip() for label in pair.split(",")]
-        try:
-            truth, answer = labels
-            pairs[truth, answer] = float(cost)
-        except ValueError as error:
-            raise InputError(
-                f"--cost is {text!r}; it takes TRUTH,ANSWER=COST, such as yes,no=5 for answering "
-                "no where yes is true"
-            ) from error
+        (truth, answer), cost = _read_labels(text, 2, "--cost", takes)
+        pairs[truth, answer] = cost
     return find_metric(pairs)
+
+
+def read_class_weight(texts: Sequence[str] | None) -> dict[str, float] | str | None:
+    """Return the class weights that the options name, by the text of a label."""
+    if not texts:
+        return None
+    if [*texts] == ["balanced"]:
+        return "balanced"
+    weights = dict[str, float]()
+    for text in texts:
+        takes = "balanced, or LABEL=WEIGHT, such as yes=5"
+        (label,), weights[label] = _read_labels(text, 1, "--class-weight", takes)
+    check_parameters({"class_weight": weights})
+    return weights
+
+
+def _read_labels(text: str, n_labels: int, option: str, takes: str) -> tuple[list[str], float]:
+    """Return the labels before the last = of an option's value, and the number after it."""
+    before, _, after = text.rpartition("=")
+    labels = [label.strip() for label in (before.split(",") if n_labels > 1 else [before])]
+    try:
+        number = float(after)
+    except ValueError:
+        number = math.nan
+    if len(labels) != n_labels or not all(labels) or math.isnan(number):
+        raise InputError(f"{option} is {text!r}; it takes {takes}")
+    return labels, number
 
 
 def refuse_overwriting(path: Path, *, overwrite: bool) -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from driftquilt.cli.console import (
     Address,
     AsJson,
+    ClassWeights,
     DataFiles,
     Decimal,
     Delimiter,
@@ -31,6 +32,7 @@ from driftquilt.cli.console import (
     command_line,
     print_json,
     progress_bar,
+    read_class_weight,
     read_data,
     say,
     say_notes,
@@ -42,6 +44,7 @@ from driftquilt.decision.backtest import (
     RunRecord,
     StreamSetup,
     baselines,
+    check_class_weight,
     examine_columns,
     note_unlabelled_end,
     open_stream,
@@ -94,6 +97,7 @@ def run(
     encoding: Encoding = "utf-8",
     engine: Engine = "local",
     address: Address = None,
+    class_weight: ClassWeights = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a file as a stream: predict every row, then learn it, and find drifts.
@@ -108,13 +112,15 @@ def run(
     check_engine(engine, address)
     check_writable(out)
     dropped = [*split(drop), *([time] if time else [])]
-    setup = StreamSetup(detector, n_wait, seed, engine, _typed_options(context))
+    weights, chosen = read_class_weight(class_weight), _typed_options(context)
+    setup = StreamSetup(detector, n_wait, seed, engine, weights, chosen)
     if time == label:
         raise InputError(f"{label!r} is the label; give --time another column")
     with read_data(data, form, needed=[label, *dropped]) as rows:
         table, sort_notes = sort_rows(rows.table, time)
         notes = [*rows.notes, *sort_notes]
         say_notes(notes)
+        check_class_weight(setup, table, label)
         with open_stream(store, setup) as (stream, messages), _explain_stop(store):
             replay = Replay(stream, out, overwrite=store is None)
             steps = replay.run(table, label, drop=dropped, report_every=200, name=listing(data))
@@ -124,12 +130,13 @@ def run(
                 RunRecord.remove(out)
             _watch(steps, stream)
             RunRecord.remove(out)
-            seed = stream.seed
+            settings: dict[str, Any] = {"seed": stream.seed, "class_weight": stream.class_weight}
         replayed = read_replay(out)
         notes += note_unlabelled_end(table, label, replayed.n_rows)
         columns, column_notes = examine_columns(table, label, dropped, replayed)
         say_notes(column_notes)
-        accuracies = _train_baselines(table, label, dropped, seed, replayed) if compare else {}
+        settings["drop"] = dropped
+        accuracies = _train_baselines(table, label, replayed, settings) if compare else {}
         command = "  # ".join([command_line(), *messages[:1]])  # a stored stream has its own setup
         origin = Origin.of(command, rows.files)
         record = RunRecord(origin, [*notes, *column_notes], accuracies, columns)
@@ -239,7 +246,7 @@ def _headline(progress: Progress) -> str:
 
 
 def _train_baselines(
-    table: Any, label: str, drop: list[str], seed: int, replayed: Replayed
+    table: Any, label: str, replayed: Replayed, settings: dict[str, Any]
 ) -> dict[str, dict[int, float]]:
     """Train what the stream is compared with."""
     trainings = replayed.trainings
@@ -254,7 +261,7 @@ def _train_baselines(
             if bar.disable and timer.is_due():
                 say(f"{description}: {done} of {total}", err=True)
 
-        return baselines(table, label, trainings, drop=drop, seed=seed, watch=watch)
+        return baselines(table, label, trainings, watch=watch, **settings)
 
 
 def _document(replayed: Replayed, warnings: Sequence[str], files: dict[str, str]) -> dict[str, Any]:

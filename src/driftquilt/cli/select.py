@@ -17,6 +17,7 @@ from rich.table import Table
 from driftquilt.cli.console import (
     Address,
     AsJson,
+    ClassWeights,
     Costs,
     DataFiles,
     Decimal,
@@ -35,6 +36,7 @@ from driftquilt.cli.console import (
     json_document,
     progress_bar,
     progress_task,
+    read_class_weight,
     read_data,
     read_scoring,
     refuse_overwriting,
@@ -112,6 +114,7 @@ def select(
     address: Address = None,
     metric: MetricName = None,
     cost: Costs = None,
+    class_weight: ClassWeights = None,
     incumbent: Annotated[
         str | None,
         typer.Option(
@@ -153,7 +156,7 @@ def select(
     form = TextFormat(delimiter, decimal, encoding)
     check_detector(detector)
     check_engine(engine, address)
-    scoring = read_scoring(metric, cost)
+    scoring, weights = read_scoring(metric, cost), read_class_weight(class_weight)
     hook = None if webhook is None else Webhook.of(webhook, webhook_secret_env)
     out = out / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S") if dated else out
     check_writable(out)
@@ -172,7 +175,7 @@ def select(
                 seed=seed,
                 drop=[*dropped, *segmented.drop],
                 watch=watch_steps,
-                estimator=QuiltClassifier(engine=engine),
+                estimator=QuiltClassifier(engine=engine, class_weight=weights),
                 scoring=scoring,
                 incumbent=incumbent,
             )

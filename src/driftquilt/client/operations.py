@@ -122,7 +122,10 @@ class Service(ABC, Generic[Answer, Content, Events]):
         return self._answer(make_call("streams"))
 
     def create_stream(self, name: str, **options: Any) -> Answer:
-        """Create a stream; options: detector, guard, settings, schema, random_state."""
+        """Create a stream.
+
+        Options: detector, guard, settings, schema, random_state, class_weight.
+        """
         body = as_json({"name": name, **options})
         return self._answer(make_call("create_stream", body))
 

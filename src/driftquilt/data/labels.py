@@ -5,6 +5,7 @@ A long vector of labels or segment ids becomes codes 0 … k-1 and a list of wha
     read_labels    classes (k,) sorted, codes (n,)
     read_segments  names, a list of k in order of first appearance, codes (n,)
     read_weights   (n,) float64, none negative, not all zero
+    codes_by_name  the code of a class by its label, or by its text as a user types it
 
 `classes[codes]` gives the labels back, `names[codes[i]]` the segment of row i. Rows count from 0
 in messages. The distinct values of a long vector are found with neither a sort nor a Python object
@@ -43,6 +44,18 @@ Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 
 _BLOCK = 65_536  # rows at a time, so that what is made on the way stays small
 _WIDEST = 2**16  # between the lowest and the highest number, if there is to be no sort
+
+
+def codes_by_name(classes: Sequence[Any]) -> dict[Any, int]:
+    """Return the code of each class by its label and by its text; booleans also as JSON has them.
+
+    >>> codes_by_name([False, True])
+    {False: 0, True: 1, 'False': 0, 'True': 1, 'false': 0, 'true': 1}
+    """
+    texts = [*map(str, classes)]
+    if all(isinstance(label, bool) for label in classes):
+        texts += [text.lower() for text in texts]
+    return {name: at % len(classes) for at, name in enumerate([*classes, *texts])}
 
 
 def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:

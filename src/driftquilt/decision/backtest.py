@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from sklearn.base import clone
 
 from driftquilt.data.column_types import (
     ColumnFacts,
@@ -34,7 +35,7 @@ from driftquilt.data.column_types import (
 from driftquilt.decision.deciding import LabelledTable
 from driftquilt.decision.decision import REPORT, Origin
 from driftquilt.decision.journal import COUNT, Replayed, TrainedAt
-from driftquilt.decision.layout import Rows, read_labels
+from driftquilt.decision.layout import Rows, clean_labels, read_labels
 from driftquilt.decision.leakage import (
     find_leaking_columns_in_stream,
     leakage_warning,
@@ -43,7 +44,8 @@ from driftquilt.decision.leakage import (
 from driftquilt.decision.streaming import LabelledPositions
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
-from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier, refuse_unknown_classes
+from driftquilt.quilt.model_file import settings_from_json
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.text import plural
@@ -65,7 +67,15 @@ class StreamSetup:
     n_wait: int
     seed: int
     engine: str
+    class_weight: Mapping[str, float] | str | None = None
     chosen: Collection[str] = ()
+
+
+def check_class_weight(setup: StreamSetup, table: pa.Table, label: str) -> None:
+    """Refuse a weight of a label that no row has, before the stream learns the first."""
+    if isinstance(setup.class_weight, Mapping):
+        labels = clean_labels(table, label).drop_null().unique().to_pylist()
+        refuse_unknown_classes(setup.class_weight, labels)
 
 
 @contextmanager
@@ -84,7 +94,9 @@ def open_stream(
         stream = QuiltStream.open(disk, wait=True)
         messages = (_continuing(store, stream.n_rows, known), *_unchanged(known, setup))
     else:
-        estimator = QuiltClassifier(random_state=setup.seed, engine=setup.engine)
+        estimator = QuiltClassifier(
+            random_state=setup.seed, engine=setup.engine, class_weight=setup.class_weight
+        )
         stream = QuiltStream(estimator, setup.detector, setup.n_wait, store=disk, wait=True)
         messages = ()
     try:
@@ -102,11 +114,14 @@ def _known_settings(state: Any) -> dict[str, Any]:
         "n_wait": state["settings"]["n_wait"],
         "seed": state["estimator"]["random_state"],
         "engine": state["estimator"].get("engine", "local"),
+        "class_weight": settings_from_json(state["estimator"])["class_weight"],
     }
 
 
 def _continuing(store: Path | None, n_rows: int, known: Mapping[str, Any]) -> str:
-    settings = ", ".join(f"{_option(name)} {value}" for name, value in known.items())
+    settings = ", ".join(
+        f"{_option(name)} {_text(value)}" for name, value in known.items() if value is not None
+    )
     return (
         f"Continuing the stream in {store} after {plural(n_rows, 'row')} with its settings: "
         f"{settings}"
@@ -118,13 +133,20 @@ def _unchanged(known: Mapping[str, Any], setup: StreamSetup) -> Iterator[str]:
         wanted = getattr(setup, name)
         if name in setup.chosen and wanted != value:
             yield (
-                f"Note: a stream keeps its settings, so {_option(name)} stays {value}; for "
-                f"{wanted} start a new one, with another --store and --out"
+                f"Note: a stream keeps its settings, so {_option(name)} stays {_text(value)}; for "
+                f"{_text(wanted)} start a new one, with another --store and --out"
             )
 
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+def _text(value: Any) -> str:
+    """Return a setting as it is typed."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{label}={weight:g}" for label, weight in value.items())
+    return "unset" if value is None else str(value)
 
 
 def note_unlabelled_end(table: pa.Table, label: str, n_learned: int) -> list[str]:
@@ -151,12 +173,17 @@ def baselines(
     *,
     drop: Iterable[str] = (),
     seed: int = 0,
+    class_weight: Mapping[Any, float] | str | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> Accuracies:
     """Return by method the accuracy over the `COUNT` rows before a row, by that row.
 
-    Of very many trainings only the last ones count. `watch` gets the trainings done, and all.
+    Seed and class weights are the stream's. Of very many trainings only the last ones count.
+    `watch` gets the trainings done, and all.
     """
+    plain = QuiltClassifier(
+        random_state=seed, class_weight=class_weight, use_disparity=False, use_gain=False
+    )
     check_table(table)
     labels = read_labels(table, label)
     learned = np.flatnonzero(labels.codes >= 0)  # the stream's rows, by their number
@@ -170,7 +197,7 @@ def baselines(
             watch(number, len(shown))
         predicted = np.arange(training.row, end)
         predicted = predicted[predicted % (COUNT // _PREDICTED) == 0]
-        for name, clf in _train(rows, learned, training, seed).items():
+        for name, clf in _train(rows, learned, training, plain).items():
             is_correct = rows.correct(clf, learned[predicted])
             for row, value in zip(predicted.tolist(), is_correct.tolist(), strict=True):
                 correct[name][(row // COUNT + 1) * COUNT].append(value)
@@ -181,20 +208,19 @@ def baselines(
 
 
 def _train(
-    rows: LabelledTable, learned: Rows, training: TrainedAt, seed: int
+    rows: LabelledTable, learned: Rows, training: TrainedAt, plain: QuiltClassifier
 ) -> dict[str, QuiltClassifier]:
     """Train both baselines, each if its rows are enough and of more than one class."""
     end = training.first + training.n_current
     current, past = learned[training.first : end], learned[: training.first]
-    everything = QuiltClassifier(random_state=seed, use_disparity=False, use_gain=False)
     codes = np.zeros(rows.features.num_rows, dtype=np.int32)
     codes[current] = 1
     segments = pa.DictionaryArray.from_arrays(pa.array(codes), ["past", "current"])
     rows = replace(rows, segments=pa.chunked_array([segments]))
     trained = {}
     for name, used in zip(BASELINES, (np.concatenate([past, current]), current), strict=True):
-        if len(current) >= everything.n_folds and len(np.unique(rows.labels.codes[used])) > 1:
-            trained[name] = rows.fit(QuiltClassifier(**everything.get_params()), used)
+        if len(current) >= plain.n_folds and len(np.unique(rows.labels.codes[used])) > 1:
+            trained[name] = rows.fit(clone(plain), used)
     return trained
 
 

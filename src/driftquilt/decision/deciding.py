@@ -55,7 +55,7 @@ from driftquilt.decision.leakage import note_leakage
 from driftquilt.decision.measure import MethodScore, metric_words, name_some
 from driftquilt.decision.scoring import Predictions, Question
 from driftquilt.errors import InputError
-from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier, present_weights, refuse_unknown_classes
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Fitted
 from driftquilt.quilt.metrics import Scoring, find_metric
@@ -104,6 +104,7 @@ def decide(
     check_table(table)
     clf = _prepare(estimator, seed)
     labels, facts = read_labels(table, label), describe(table)
+    refuse_unknown_classes(clf.class_weight, labels.classes.tolist())
     drop = {*drop, *([] if incumbent is None else [incumbent])}
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
@@ -298,7 +299,9 @@ class LabelledTable:
         return cls(features, labels, segments, read_in_place(features), incomplete)
 
     def fit(self, clf: QuiltClassifier, rows: Rows) -> QuiltClassifier:
-        """Train on these rows only; columns without a value among them are left out."""
+        """Train on these rows only; columns and classes that none of them has are left out."""
+        seen = self.labels.classes[self.labels.present(rows)].tolist()
+        clf.set_params(class_weight=present_weights(clf.class_weight, seen))
         used = np.zeros(self.features.num_rows, dtype=bool)
         used[rows] = True
         X = self.features.select(self._names(used))

@@ -41,7 +41,7 @@ from driftquilt.data.arrow import ArrowFrame
 from driftquilt.data.calendar import sources
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import Frame, read_frame
-from driftquilt.data.labels import warn_of_order
+from driftquilt.data.labels import codes_by_name, warn_of_order
 from driftquilt.data.rows import Features, Rows, read_array
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
@@ -52,6 +52,7 @@ from driftquilt.quilt.method import DEFAULT, PAPER, FoldTrial, Quilt, QuiltModel
 from driftquilt.quilt.model_file import pack, read_model, starts_alike, unpack, write_model
 from driftquilt.search.base import Search
 from driftquilt.search.shared import Shared
+from driftquilt.text import suggest
 
 __all__ = [
     "QuiltClassifier",
@@ -147,7 +148,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tails by rank, and of text gives only the 40 most frequent values a column, not 256. With
         False, arrays of numbers of any shape go to the learner as they are.
     class_weight : dict or "balanced", optional
-        Weights of classes, by label: how much a wrong answer about each costs. Training and
+        Weights of classes, by label or its text: what a wrong answer about each costs. Training and
         `predict` go by them; `predict_proba` gives the probabilities of the rows as they are.
     max_epochs, patience : int
         Training ends after `max_epochs`, or after `patience` epochs without progress.
@@ -578,18 +579,39 @@ def class_weights(
         return None
     weights = np.ones(len(rows.classes))
     if isinstance(class_weight, Mapping):
-        labels = rows.classes.tolist()
-        unknown = set(class_weight) - set(labels)
-        if unknown:
-            raise InputError(
-                f"class_weight names {', '.join(map(repr, unknown))}, but the classes are {labels}"
-            )
-        weights[:] = [class_weight.get(label, 1.0) for label in labels]
+        refuse_unknown_classes(class_weight, rows.classes.tolist())
+        codes = codes_by_name(rows.classes.tolist())
+        for label, weight in class_weight.items():
+            weights[codes[label]] = weight
     else:
         y = rows.y[rows.weight > 0]
         seen = np.unique(y)
         weights[seen] = compute_class_weight(class_weight, classes=seen, y=y)
     return weights
+
+
+def refuse_unknown_classes(
+    class_weight: Mapping[Any, float] | str | None, classes: Sequence[Any]
+) -> None:
+    """Raise InputError for a weight of a label that is none of the classes."""
+    for label in class_weight if isinstance(class_weight, Mapping) else ():
+        if label not in codes_by_name(classes):
+            names = [*map(str, classes)]
+            raise InputError(f"class_weight names {label!r}; {suggest(label, names)}")
+
+
+def present_weights(
+    class_weight: Mapping[Any, float] | str | None, classes: Sequence[Any]
+) -> Mapping[Any, float] | str | None:
+    """Return the class weights without those of classes that the rows at hand lack.
+
+    >>> present_weights({"spam": 3.0, "ham": 1.0}, ["ham", "post"])
+    {'ham': 1.0}
+    """
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    codes = codes_by_name(classes)
+    return {label: weight for label, weight in class_weight.items() if label in codes}
 
 
 def refuse_one_class(rows: Rows) -> None:

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
+from driftquilt.data.labels import codes_by_name
 from driftquilt.errors import InputError
 from driftquilt.text import suggest
 
@@ -180,9 +181,7 @@ def _cost_matrix(
     costs: Mapping[tuple[Any, Any], float], classes: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Return what each answer (column) costs for each true class (row)."""
-    names = [*map(str, classes.tolist())]
-    place = {label: code for code, label in enumerate(classes.tolist())}
-    place |= {name: code for code, name in enumerate(names)}
+    names, place = [*map(str, classes.tolist())], codes_by_name(classes.tolist())
     unknown = [label for pair in costs for label in pair if label not in place]
     if unknown:
         raise InputError(

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftquilt.data.frame import Label
 from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
 from driftquilt.quilt.explanation import SegmentUse
 from driftquilt.report.lines import sparkline, stream_accuracy
@@ -28,6 +27,7 @@ from driftquilt.server.schemas import ARROW, JSON
 from driftquilt.server.worker import StreamWorker
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted, ModelTrained
 from driftquilt.stream.persistence import first_row, versions
+from driftquilt.stream.snapshot import Snapshot
 from driftquilt.text import json_safe
 
 __all__ = [
@@ -55,17 +55,15 @@ _LOOK = 1.0  # seconds between two of status, and two checks whether to go on
 
 def predictions(
     ids: list[str] | None,
-    classes: Sequence[Label],
+    answers: Snapshot,
     probabilities: NDArray[np.float32],
     model: int | None,
 ) -> schemas.Predictions:
-    """Return the most probable label of each row, and all probabilities."""
+    """Return the label of each row, and all probabilities."""
     if not np.isfinite(probabilities).all():
         raise Problem("stream-failed", "the model in use gives no finite answer; roll it back")
-    labels: list[Label | None] = [None] * len(probabilities)
-    if len(classes):
-        labels = [classes[code] for code in probabilities.argmax(axis=1).tolist()]
-    return schemas.Predictions(ids, labels, list(classes), probabilities, model)
+    labels, classes = answers.labels(probabilities), list(answers.classes)
+    return schemas.Predictions(ids, labels, classes, probabilities, model)
 
 
 def wants_arrow(accept: str) -> bool:

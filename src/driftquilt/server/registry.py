@@ -26,7 +26,7 @@ import msgspec
 
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
-from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier, present_weights
 from driftquilt.server.bodies import read_each_label
 from driftquilt.server.ingestion import IdempotencyKeys
 from driftquilt.server.problems import Problem
@@ -185,7 +185,7 @@ def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
     usual = {"checkpoint_rows": _CHECKPOINT_ROWS, "max_columns": STREAM_COLUMNS}
     settings: dict[str, Any] = {**usual, **new.settings}
     return QuiltStream(
-        QuiltClassifier(random_state=new.random_state),
+        QuiltClassifier(random_state=new.random_state, class_weight=new.class_weight),
         new.detector,
         store=store,
         guard=Guard(**msgspec.to_builtins(new.guard)),
@@ -219,3 +219,5 @@ def _expect_new(new: NewStream) -> None:
     labels = read_each_label(new.schema.labels or ())
     if len({type(label) for label in labels}) > 1:
         raise Problem("body-invalid", "the labels of a schema are all of one kind")
+    if labels and present_weights(new.class_weight, labels) != new.class_weight:
+        raise Problem("body-invalid", "class_weight names a label that the schema does not have")

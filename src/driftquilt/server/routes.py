@@ -248,9 +248,7 @@ class Routes:
             ids = await worker.keep(*packed, len(rows.frame))
 
         def encode() -> Response:
-            answer = payloads.predictions(
-                ids, view.answers.classes, probabilities, view.status.model
-            )
+            answer = payloads.predictions(ids, view.answers, probabilities, view.status.model)
             if as_arrow:
                 return Response(payloads.to_arrow(answer), media_type=ARROW)
             return json_response(answer)

@@ -63,6 +63,7 @@ MAX_LETTERS, MAX_ID_LETTERS = 1_000, 32
 #: Of an Idempotency-Key.
 KEY_LETTERS = r"[A-Za-z0-9_.:-]{1,128}"
 _MAX_DETECTOR_SETTINGS = 20
+_MAX_CLASS_WEIGHTS = 1_000
 
 Number = Annotated[float, Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
 Value: TypeAlias = Number | str | None
@@ -75,6 +76,19 @@ Safe = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Kind = Literal["number", "text", "date", "time"]
 Row: TypeAlias = dict[Column, Value] | list[Value]
+Weight = Annotated[float, Meta(gt=0, le=1e9)]
+ClassWeight = (
+    Literal["balanced"]
+    | Annotated[
+        dict[Text, Weight],
+        Meta(
+            min_length=1,
+            max_length=_MAX_CLASS_WEIGHTS,
+            description="Weights by label, as text; others weigh 1.",
+            examples=[{"yes": 5}],
+        ),
+    ]
+)
 Rows = Annotated[
     list[Row],
     Meta(description="Objects by column; or lists of values, with `columns` naming them once."),
@@ -216,6 +230,7 @@ class NewStream(_Strict):
     settings: dict[str, Safe | float | None] = {}
     schema: Schema | None = None
     random_state: Annotated[int, Meta(ge=0, lt=2**32)] | None = None
+    class_weight: ClassWeight | None = None
 
 
 # Answers.
@@ -288,6 +303,7 @@ class Stream(_Strict):
     detector: dict[str, Any]
     guard: dict[str, Any]
     settings: dict[str, Any]
+    class_weight: ClassWeight | None
     label_delay: Delays | None
     failure: str | None
     feed: Feed | None

@@ -60,6 +60,7 @@ from driftquilt.stream.persistence import (
 from driftquilt.stream.settings import Setup
 from driftquilt.stream.status import StreamStatus
 from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
+from driftquilt.text import json_safe
 
 __all__ = ["Engine"]
 
@@ -146,6 +147,7 @@ class Engine:
             detector=self._setup["detector"],
             guard=self._setup["guard"],
             settings=self._setup["settings"],
+            class_weight=json_safe(self.setup.estimator.class_weight),
         )
 
     def take_one(

@@ -8,7 +8,8 @@ out worse than plain online learning soon has no say.
     p = w · champion + (1 - w) · online      w = 1 / (1 + exp(champion's loss - online's loss))
 
 where a loss is the sum of -log p over past rows, each faded by `FADE` per row since. A row is a
-`Frame` of one.
+`Frame` of one. With class weights the answer is the class of the highest p times weight; the
+probabilities stay those of the rows as they are.
 
 Nothing here is random or looks at a clock, so the same rows lead to the same state; a restart
 relies on it.
@@ -69,12 +70,14 @@ class Learning:
         probabilities: NDArray[np.float32] = self._live().predict(Frame.of_row(row))[0]
         return probabilities
 
+    def label(self, probabilities: NDArray[np.float32]) -> Label | None:
+        """The answer at these probabilities (C,); None before the first row is learned."""
+        return self._live().labels(probabilities[None, :])[0]
+
     def predict_labels(self, rows: Sequence[Row]) -> list[Label | None]:
-        """The most probable label of each row; None before the first row is learned."""
-        if not self.classes or not rows:
-            return [None] * len(rows)
-        codes = self._live().predict(Frame.of_rows(rows)).argmax(axis=1)
-        return [self.classes[code] for code in codes.tolist()]
+        """The answer to each row; None before the first row is learned."""
+        live = self._live()
+        return live.labels(live.predict(Frame.of_rows(rows))) if rows else []
 
     def snapshot(self) -> Snapshot:
         """What answers now; it does not learn."""
@@ -90,6 +93,8 @@ class Learning:
             own = self.champion.learn(frame, code, len(self.classes))[:n_known]
             answer, online = self._mix(own, answer), answer
             self._weigh(own, online, code)
+        if (weights := self._weights) is not None:
+            answer = answer * weights[:n_known]
         wrong = n_known > 0 and int(answer.argmax()) != code
         self.n_rows += 1
         self.n_right += n_known > 0 and not wrong
@@ -173,7 +178,17 @@ class Learning:
         if self.champion is not None:
             share = float(self._share)
             experts = ((self.champion.expert, share), (self.online.expert, 1 - share))
-        return Snapshot(tuple(self.classes), experts)
+        return Snapshot(tuple(self.classes), experts, self._weights)
+
+    @property
+    def _weights(self) -> NDArray[np.float32] | None:
+        """The class weights (C,) that the champion answers by; a class new to it counts 1."""
+        champion = self.champion
+        if champion is None or champion.clf.answer_weights is None:
+            return None
+        weights = np.ones(len(self.classes), dtype=np.float32)
+        weights[champion.expert.codes] = champion.clf.answer_weights
+        return weights
 
     @property
     def _share(self) -> np.float32:

@@ -39,7 +39,7 @@ import contextlib
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -187,10 +187,11 @@ class QuiltStream:
     def predict_one(self, x: Any, key: Key | None = None) -> Label | None:
         """The most probable label; None before the first row is learned.
 
-        With a key the row waits for its label.
+        With a key the row waits for its label. With class weights it is the label of the highest
+        product, once there is a model.
         """
-        probabilities = self._predict(x, key)
-        return self.classes[int(probabilities.argmax())] if len(probabilities) else None
+        with self._lock:  # so that the model that decides is the one that predicted
+            return self._engine.learning.label(self._predict(x, key))
 
     def predict_proba_one(self, x: Any, key: Key | None = None) -> dict[Label, float]:
         """The probability of each label so far."""
@@ -198,7 +199,7 @@ class QuiltStream:
         return dict(zip(self.classes, probabilities.tolist(), strict=False))
 
     def predict_many(self, X: Any) -> list[Label | None]:
-        """The most probable label of each row of a table or list, as `predict_one` has it."""
+        """The label of each row of a table or list, as `predict_one` has it."""
         answers: list[Label | None] = []
         numbered = enumerate(iter_rows(X))
         while some := list(islice(numbered, _TOGETHER)):
@@ -437,6 +438,12 @@ class QuiltStream:
     def seed(self) -> int:
         """What everything random in the stream follows from."""
         return self._engine.setup.seed
+
+    @property
+    def class_weight(self) -> Mapping[Any, float] | str | None:
+        """Weights of classes that its models are trained with and answer by."""
+        weights: Mapping[Any, float] | str | None = self._engine.setup.estimator.class_weight
+        return weights
 
     @property
     def position(self) -> Any:

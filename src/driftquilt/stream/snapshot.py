@@ -7,7 +7,7 @@ own does if its `predict_proba` rounds differently for a matrix.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +47,14 @@ class Expert:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The classes of a stream, and the experts that answer together, each with its share."""
+    """The classes of a stream, and the experts that answer together, each with its share.
+
+    `weights` are class weights by which the answer is chosen, if there are any.
+    """
 
     classes: tuple[Label, ...]
     experts: tuple[tuple[Expert, float], ...]
+    weights: NDArray[np.float32] | None = None
 
     def predict(self, frame: Frame) -> NDArray[np.float32]:
         """Probabilities (n, C) of the classes; any number of threads may ask a copy."""
@@ -59,6 +63,17 @@ class Snapshot:
             expert.add(frame, share, probabilities)
         return probabilities
 
+    def labels(self, probabilities: NDArray[np.float32]) -> list[Label | None]:
+        """The answer to each row: the most probable class, or that of the highest product.
+
+        It is None before the first row is learned.
+        """
+        if not self.classes:
+            return [None] * len(probabilities)
+        weighed = probabilities if self.weights is None else probabilities * self.weights
+        return [self.classes[code] for code in weighed.argmax(axis=1).tolist()]
+
     def copy(self) -> Snapshot:
         """The same for good, whatever is learned later."""
-        return Snapshot(self.classes, tuple((e.copy(), share) for e, share in self.experts))
+        experts = tuple((expert.copy(), share) for expert, share in self.experts)
+        return replace(self, experts=experts)

@@ -43,7 +43,7 @@ class StreamStatus:
     model, models        version in use, and those that can be rolled back to
     training             whether a training is under way
     failure              what stopped the stream from learning, if something did
-    detector, guard, settings   what the stream was set up with, as plain values
+    detector, guard, settings, class_weight   what it was set up with, as plain values
     """
 
     n_rows: int
@@ -65,6 +65,7 @@ class StreamStatus:
     detector: Mapping[str, Any] = field(hash=False)
     guard: Mapping[str, Any] = field(hash=False)
     settings: Mapping[str, Any] = field(hash=False)
+    class_weight: Mapping[str, float] | str | None = field(default=None, hash=False)
 
     @property
     def accuracy(self) -> float | None:

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from driftquilt.data.frame import Label, Row
 from driftquilt.errors import DriftquiltError
-from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.classifier import QuiltClassifier, present_weights
 from driftquilt.quilt.model_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
@@ -96,7 +96,9 @@ class Training:
         )
         segments = pa.DictionaryArray.from_arrays(codes, self.names)
         clf: QuiltClassifier = clone(self.estimator)
-        clf.set_params(random_state=self.seed, progress=False)
+        # A class may be weighed before its first row has come.
+        weights = present_weights(clf.class_weight, table[LABEL].unique().to_pylist())
+        clf.set_params(random_state=self.seed, progress=False, class_weight=weights)
         return clf.fit(table.select(names), table[LABEL], segments=segments)
 
 
