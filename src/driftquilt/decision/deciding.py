@@ -53,12 +53,13 @@ from driftquilt.decision.incumbent import read_incumbent
 from driftquilt.decision.layout import Labels, Layout, Rows, lay_out, read_labels, spread
 from driftquilt.decision.leakage import note_leakage
 from driftquilt.decision.measure import MethodScore, metric_words, name_some
-from driftquilt.decision.scoring import Predictions, Question
+from driftquilt.decision.scoring import Question
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Fitted
 from driftquilt.quilt.metrics import Scoring, find_metric
+from driftquilt.quilt.scores import Predictions
 from driftquilt.text import plural
 
 #: Called with the name of the step that begins, the number of steps done, and of all steps.

@@ -75,6 +75,12 @@ class Metric:
         """Whether the score is a negated loss or cost, to be shown without its sign."""
         return self.costs is not None or self.name in _ALIASES or self.name.startswith("neg_")
 
+    @property
+    def top(self) -> tuple[float, bool] | None:
+        """Of precision among the top rows: how many those are, and whether it is in percent."""
+        found = _TOP.fullmatch(self.name)
+        return None if found is None else (float(found[1]), bool(found[2]))
+
     def score(self, y: NDArray[Any], chances: NDArray[Any], classes: NDArray[Any]) -> float:
         """Return the score of the labels `classes[y]` under probabilities of shape (n, C).
 
