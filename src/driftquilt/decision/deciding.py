@@ -96,6 +96,7 @@ def decide(
     columns in `drop` are not learned from: name the one that the segments came from.
 
     `scoring` is the metric by which methods are compared, as in `quilt.metrics`; default log loss.
+    It also chooses the bound and the blend of each method, unless the estimator has its own.
     Of two classes, a threshold for it is tuned on validation rows where it scores answers.
     `incumbent` is a column with the predictions of the model in use, to compare with: labels, or
     of two classes the probability of the second. It is not learned from.
@@ -109,6 +110,9 @@ def decide(
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
     question, notes = _ask(table, labels, layout, scoring, incumbent, seed)
+    has_all_classes = len(labels.present(layout.trained)) == len(question.classes)
+    if clf.scoring is None and not question.metric.is_log_loss and has_all_classes:
+        clf.set_params(scoring=question.metric)
     rows = LabelledTable.of(features(table, label, drop, facts=facts), labels, segments)
     learned = [fact for fact in facts if fact.name not in drop]
     checks = find_problems(table, rows.features, labels, segments, layout, learned)
