@@ -123,7 +123,7 @@ class Service(Generic[Answer, Content, Events]):
         return self._sender.answer(make_call("streams"))
 
     def create_stream(self, name: str, **options: Any) -> Answer:
-        """A new stream; options: detector, guard, settings, schema, random_state."""
+        """A new stream; options: detector, guard, settings, schema, random_state, metric."""
         body = as_json({"name": name, **options})
         return self._sender.answer(make_call("create_stream", body))
 

@@ -48,6 +48,7 @@ Floats = NDArray[np.float64]
 
 _TWO = 2
 _N_THRESHOLDS = 99
+_MOST = 2.0**53  # rows
 _LOWEST = 1e-7  # probability; a model that was sure and wrong once does not lose everything
 _FROM_CONFUSION = ("f1", "balanced_accuracy", "precision", "recall")
 _ONE_SIDED = 0.8  # of the rows
@@ -214,7 +215,7 @@ def _average_precision(positive: NDArray[np.bool_], p: Floats, counts: Floats) -
 def _precision_at(number: float, is_share: bool, y: Codes, p: Floats, counts: Floats) -> Floats:
     order = np.argsort(-p, kind="stable")
     ranked, totals = counts[:, order], counts.sum(axis=1, keepdims=True)
-    n_top = np.maximum(np.ceil(totals * number / 100) if is_share else int(number), 1)
+    n_top = np.maximum(np.ceil(totals * number / 100) if is_share else min(number, _MOST), 1)
     before = np.cumsum(ranked, axis=1) - ranked
     taken = np.clip(n_top - before, 0, ranked)
     precision: Floats = (taken * y[order]).sum(axis=1) / taken.sum(axis=1)
