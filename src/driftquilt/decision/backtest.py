@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from driftquilt.data.column_types import (
     ColumnFacts,
@@ -29,12 +30,13 @@ from driftquilt.data.column_types import (
     describe,
     features,
     leave_out,
+    present,
     unused_warning,
 )
 from driftquilt.decision.deciding import LabelledTable
 from driftquilt.decision.decision import REPORT, Origin
 from driftquilt.decision.journal import COUNT, Replayed, TrainedAt
-from driftquilt.decision.layout import Rows, read_labels
+from driftquilt.decision.layout import Rows, clean_labels, read_labels
 from driftquilt.decision.leakage import (
     find_leaking_columns_in_stream,
     leakage_warning,
@@ -44,6 +46,8 @@ from driftquilt.decision.streaming import LabelledPositions
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.metrics import Metric, find_metric, scoring_from_json
+from driftquilt.quilt.scores import is_one_sided
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.text import plural
@@ -66,6 +70,12 @@ class StreamSetup:
     seed: int
     engine: str
     chosen: Collection[str] = ()
+    scoring: Metric | None = None
+
+    @property
+    def metric(self) -> str | None:
+        """The name of the metric."""
+        return None if self.scoring is None else self.scoring.name
 
 
 @contextmanager
@@ -85,7 +95,9 @@ def open_stream(
         messages = (_continuing(store, stream.n_rows, known), *_unchanged(known, setup))
     else:
         estimator = QuiltClassifier(random_state=setup.seed, engine=setup.engine)
-        stream = QuiltStream(estimator, setup.detector, setup.n_wait, store=disk, wait=True)
+        stream = QuiltStream(
+            estimator, setup.detector, setup.n_wait, store=disk, wait=True, scoring=setup.scoring
+        )
         messages = ()
     try:
         yield stream, messages
@@ -97,16 +109,18 @@ def open_stream(
 
 def _known_settings(state: Any) -> dict[str, Any]:
     """Return the settings of a stored stream that a `StreamSetup` has, by its names."""
+    scoring = scoring_from_json(state.get("scoring"))
     return {
         "detector": state["detector"]["kind"],
         "n_wait": state["settings"]["n_wait"],
         "seed": state["estimator"]["random_state"],
         "engine": state["estimator"].get("engine", "local"),
+        "metric": scoring and find_metric(scoring).name,
     }
 
 
 def _continuing(store: Path | None, n_rows: int, known: Mapping[str, Any]) -> str:
-    settings = ", ".join(f"{_option(name)} {value}" for name, value in known.items())
+    settings = ", ".join(f"{_option(n)} {v}" for n, v in known.items() if v is not None)
     return (
         f"Continuing the stream in {store} after {plural(n_rows, 'row')} with its settings: "
         f"{settings}"
@@ -118,8 +132,9 @@ def _unchanged(known: Mapping[str, Any], setup: StreamSetup) -> Iterator[str]:
         wanted = getattr(setup, name)
         if name in setup.chosen and wanted != value:
             yield (
-                f"Note: a stream keeps its settings, so {_option(name)} stays {value}; for "
-                f"{wanted} start a new one, with another --store and --out"
+                f"Note: a stream keeps its settings, so {_option(name)} stays "
+                f"{'unset' if value is None else value}; for {wanted} start a new one, with "
+                "another --store and --out"
             )
 
 
@@ -132,6 +147,20 @@ def note_unlabelled_end(table: pa.Table, label: str, n_learned: int) -> list[str
     n_left = table.num_rows - LabelledPositions(table, label).after(n_learned)
     rows = f"the last {n_left:,} of {plural(table.num_rows, 'row')}"
     return [f"no {label!r} in {rows}, not replayed"] if n_left else []
+
+
+def note_one_sided(table: pa.Table, label: str) -> list[str]:
+    """Return a note on labels that are mostly the same, so that accuracy says little."""
+    column = clean_labels(table, label)
+    counts = pc.value_counts(column.filter(pa.array(present(column))))
+    n_rows = np.array(counts.field("counts"))
+    if not is_one_sided(n_rows):
+        return []
+    answer = counts.field("values")[int(n_rows.argmax())].as_py()
+    return [
+        f"always answering {answer} gets {n_rows.max():,} of {n_rows.sum():,} rows right, so "
+        "accuracy says little, and balanced accuracy or the metric of your choice says more"
+    ]
 
 
 def examine_columns(

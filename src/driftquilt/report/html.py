@@ -24,7 +24,13 @@ from driftquilt.errors import MissingExtraError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.explanation import percent
 from driftquilt.quilt.method import TriedBound
-from driftquilt.report.lines import accuracy_chart, calibration_chart, page_chart
+from driftquilt.report.lines import (
+    Chart,
+    accuracy_chart,
+    calibration_chart,
+    page_chart,
+    score_chart,
+)
 from driftquilt.report.page import Drift, Page, mean_accuracies
 from driftquilt.report.quilt import drift_quilt, page_quilt
 from driftquilt.report.quilt_layout import Room
@@ -67,7 +73,8 @@ def render(page: Page) -> str:
         policy=_policy(script),
         style=drawings["drawings.css"] + _template("report.css"),
         quilt=_quilt(page.drifts),
-        accuracy=_accuracy(page),
+        accuracy=_drawn(accuracy_chart(page.accuracy, page.drifts)),
+        score=_drawn(None if page.score is None else score_chart(page.score, page.drifts)),
         scores=list(_scores(page.drifts)),
         script=script,
     )
@@ -88,8 +95,8 @@ def _quilt(drifts: Sequence[Drift]) -> str:
     return page_quilt(drift_quilt(drifts), Room(), label) if drifts else ""
 
 
-def _accuracy(page: Page) -> dict[str, Any] | None:
-    chart = accuracy_chart(page.accuracy, page.drifts)
+def _drawn(chart: Chart | None) -> dict[str, Any] | None:
+    """Return a chart over time with its legend."""
     if chart is None:
         return None
     lines = [(k, line.name, line.style) for k, line in enumerate(chart.views[0].lines)]
@@ -139,6 +146,7 @@ def view(page: Page) -> dict[str, Any]:
         ],
         "compared": [_compared(method) for method in page.methods],
         "metric": metric_words(page.methods[0].shown_score.metric) if page.methods else "",
+        "watched": "" if page.score is None else metric_words(page.score.metric),
     }
 
 
