@@ -160,6 +160,8 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
         return []
     several = len(page.drifts) > 1
     tiles = [(str(len(page.drifts)), "models" if several else "model"), *_used_tile(page.drifts)]
+    if page.methods and page.methods[0].shown_score.value is not None:
+        return [*tiles, *_score_tiles(page.methods)]
     ours, *others = means.items() or [("", math.nan)]
     if ours[0]:
         since = ", from when each model took over" if page.accuracy is not None else ""
@@ -168,15 +170,27 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
     if others:
         best = max(others, key=lambda item: item[1])
         against = f"against {best[0]}, the best of the others"
-        tiles.append((_difference(page, best[0], ours[1] - best[1]), against))
+        tiles.append((number(ours[1] - best[1], 3, "+"), against))
     return tiles
 
 
-def _difference(page: Page, other: str, value: float) -> str:
-    """Return by how much we are better, if the rows it was measured on suffice to tell."""
-    verdicts = {method.name: method.verdict for method in page.methods}
-    is_unclear = verdicts.get(other) == "no clear difference"
-    return "no clear difference" if is_unclear else number(value, 3, "+")
+def _score_tiles(methods: Sequence[MethodScore]) -> Iterator[tuple[str, str]]:
+    """Yield the score by the metric that decides, and how the best of the others compares."""
+    quilt, *others = methods
+    metric = quilt.shown_score.metric
+    yield number(quilt.shown_score.value, 3), f"{metric_words(metric)} of {quilt.name}"
+    if metric != "accuracy":
+        yield number(quilt.accuracy, 3), f"accuracy of {quilt.name}"
+    alike = [other for other in others if other.comparison.metric == metric]
+    if not alike:
+        return
+    best = min(alike, key=lambda other: other.comparison.difference)
+    than = f"{best.name}, the best of the others"
+    if best.verdict == "no clear difference":
+        yield best.verdict, f"in {metric_words(metric)} from {than}"
+    else:
+        figure = number(abs(best.comparison.difference), 3)
+        yield figure, f"{best.verdict} in {metric_words(metric)} than {than}"
 
 
 def _compared(method: MethodScore) -> dict[str, Any]:
