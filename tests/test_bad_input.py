@@ -231,6 +231,7 @@ BAD_SETTINGS: dict[str, list[Any]] = {
     "batch_size": [0, 1.5, None],
     "learner": [3, "mlp", object(), MLP, nn.Linear(2, 2)],
     "encode": [1, None, True, "quantiles"],
+    "scoring": [3, 0.5, ["roc_auc"], ("yes", "no")],
     "class_weight": ["equal", 2, np.array([1, 2]), {0: -1}, {0: "a"}, {0: np.nan}, {0: np.inf}],
     "max_epochs": [0, 1.5, None],
     "patience": [0, 2.5, None],

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 from driftquilt import QuiltClassifier
 from tests.cli.conftest import Drive
@@ -68,6 +71,70 @@ def test_labels_are_compared_as_they_read_and_those_missing_or_strange_are_told(
     outcome = drive("predict", model, "a.parquet", "--label", "label", "--out", "b.parquet")
     assert f" of {len(labels) - 2} right; 2 rows without 'label'" in outcome.stderr
     assert "Note: 1 row with a 'label' that the model does not know" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "score"),
+    [
+        (["--metric", "roc_auc"], lambda y, p, _: roc_auc_score(y, p)),
+        (["--metric", "log_loss"], lambda y, p, _: log_loss(y, p)),
+        (["--metric", "f1"], lambda y, _, a: f1_score(y, a)),
+        (["--cost", "1,0=5", "--cost", "0,1=1"], lambda y, _, a: np.mean(5 * (y > a) + (y < a))),
+    ],
+)
+def test_a_metric_stands_beside_accuracy_and_unlabelled_rows_do_not_count(
+    drive: Drive, model: str, asked: list[str], score: Any
+) -> None:
+    table = pyarrow.csv.read_csv("sine.csv")
+    y = np.array(table["label"].to_pylist())
+    place = table.column_names.index("label")
+    labels = pa.array([None, "strange", *map(str, y[2:].tolist())])
+    pq.write_table(table.set_column(place, "label", labels), "a.parquet")
+    outcome = drive("predict", model, "a.parquet", "--label", "label", *asked, "--json")
+    told = outcome.document()
+    assert (told["n_labelled"], told["score"]["n_rows"]) == (len(y) - 1, len(y) - 2)
+    lines = told["predictions"][2:]
+    p, answers = (np.array([line[name] for line in lines]) for name in ("p(1)", "prediction"))
+    assert told["score"]["value"] == pytest.approx(score(y[2:], p, answers), abs=1e-6)
+    assert told["score"]["lower_is_better"] == (asked[1] not in ("roc_auc", "f1"))
+    shown = drive("predict", model, "a.parquet", "--label", "label", *asked, "--out", "b.csv")
+    right, scored = shown.stderr.splitlines()[-2:]
+    assert right.startswith(f"{told['n_right']} of {len(y) - 1} right")
+    assert scored.endswith(f" of {len(y) - 2} rows: {told['score']['value']:.4f}")
+
+
+def test_a_metric_of_rows_with_one_label_is_not_defined_and_accuracy_says_little(
+    drive: Drive, model: str
+) -> None:
+    table = pyarrow.csv.read_csv("sine.csv")
+    pq.write_table(table.filter(pc.equal(table["label"], 0)), "a.parquet")
+    asked = ["predict", model, "a.parquet", "--label", "label"]
+    for metric in ("roc_auc", "f1"):
+        outcome = drive(*asked, "--metric", metric, "--out", "b.csv")
+        assert "not defined, because all have the label 0" in outcome.stderr
+        assert "Note: always answering 0 gets" in outcome.stderr
+        told = drive(*asked, "--metric", metric, "--json").document()
+        assert told["score"]["value"] is None
+        assert told["constant"] == {"label": "0", "n_right": told["n_labelled"]}
+    assert "--metric names one that does" in drive(*asked, "--out", "b.csv").stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        (["--metric", "roc_auc"], "--label"),
+        (["--label", "label", "--metric", "roc_acu"], "roc_auc"),
+        (["--label", "label", "--cost", "1,2=5"], "'2'"),
+        (["--label", "label", "--metric", "f1", "--cost", "1,0=5"], "--cost"),
+    ],
+)
+def test_a_metric_that_makes_no_sense_is_refused_before_anything_is_read(
+    drive: Drive, model: str, asked: list[str], named: str
+) -> None:
+    outcome = drive("predict", model, "nowhere.csv", *asked)
+    assert outcome.code == 1
+    assert named in outcome.stderr
+    assert "nowhere" not in outcome.stderr
 
 
 def test_columns_of_the_data_are_carried_along_after_the_number_of_the_row(

@@ -20,6 +20,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from driftquilt.cli.run import Timer, print_progress
+from driftquilt.decision.journal import read_replay
 from driftquilt.decision.replay import Replay
 from driftquilt.stream import QuiltStream
 from tests.cli.conftest import Drive
@@ -50,6 +51,62 @@ def test_a_file_is_replayed_and_told_of_in_events_and_a_report(
     page = Path(told["files"]["report"]).read_text()
     assert "all data" in page
     assert "current only" in page
+
+
+def test_a_metric_is_reported_over_time_and_stays_that_of_the_stream(
+    drive: Drive, tmp_path: Path
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 3, 600)
+    asked = [*ask(data, "out"), "--no-baselines", "--store", "state"]
+    told = drive(*asked, "--metric", "roc_auc", "--json").document()
+    score = told["score"]
+    assert (score["metric"], score["lower_is_better"], score["window"]) == ("roc_auc", False, 1000)
+    assert [line["row"] for line in score["over_time"]] == list(range(200, 1801, 200))
+    with QuiltStream.open("state") as stream:
+        assert stream.status().score == score["value"] == score["over_time"][-1]["value"]
+    again = drive(*asked, "--cost", "1,0=5")
+    assert f"The AUC of the last 1,000 rows is {score['value']:.3f}." in again.stdout
+    assert "--metric stays roc_auc; for cost start a new one" in again.stderr
+    page = Path("out/report.html").read_text()
+    assert "AUC over time" in page
+    plain = drive(*ask(data, "plain"), "--no-baselines", "--json").document()
+    assert plain["score"] is None
+    assert plain["n_right"] == told["n_right"]
+    assert "AUC over time" not in Path("plain/report.html").read_text()
+
+
+def test_a_metric_is_the_same_after_a_kill(tmp_path: Path) -> None:
+    table = sine_table(2, 350)
+    for name in ("whole", "parts"):
+        with start(tmp_path / name / "store", scoring="log_loss") as stream:
+            end = 700 if name == "whole" else 330
+            steps = Replay(stream, tmp_path / name).run(table[:end], "label", drop=["segment"])
+            list(steps)
+            stream.close(discard=True)
+    with QuiltStream.open(tmp_path / "parts" / "store", wait=True) as stream:
+        list(Replay(stream, tmp_path / "parts").run(table, "label", drop=["segment"]))
+    whole, parts = (read_replay(tmp_path / name).scores for name in ("whole", "parts"))
+    del parts[330]  # the end of the first part
+    assert parts == whole
+    assert whole[700] is not None
+
+
+def test_where_most_labels_are_the_same_accuracy_does_not_stand_alone(
+    drive: Drive, tmp_path: Path
+) -> None:
+    lines = ["a,b,label"]
+    rng = Random(0)  # noqa: S311
+    lines += [f"{rng.random()},{rng.random()},{'no' if k % 20 else 'yes'}" for k in range(400)]
+    (tmp_path / "rare.csv").write_text("\n".join(lines) + "\n")
+    asked = ["run", "rare.csv", "--label", "label", "--no-baselines"]
+    told = drive(*asked, "--json").document()
+    assert told["score"]["metric"] == "balanced_accuracy"
+    assert any("always answering no gets 380 of 400 rows right" in w for w in told["warnings"])
+    shown = drive(*asked)
+    assert "The balanced accuracy of the last 400 rows is" in shown.stdout
+    assert "always answering no" in Path("run-out/report.html").read_text()
+    chosen = drive(*asked, "--metric", "average_precision", "--json").document()
+    assert chosen["score"]["metric"] == "average_precision"
 
 
 def test_without_baselines_the_report_has_ours_alone(drive: Drive, tmp_path: Path) -> None:

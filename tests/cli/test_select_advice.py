@@ -134,6 +134,20 @@ def test_accuracy_alone_decides_nothing_where_most_labels_are_alike(drive: Drive
     assert any("log loss decides, not accuracy" in note for note in told["warnings"])
 
 
+@pytest.mark.parametrize("metric", [None, "accuracy", "roc_auc"])
+def test_the_report_of_imbalanced_rows_leads_with_the_metric_that_decides(
+    drive: Drive, metric: str | None
+) -> None:
+    asked = [] if metric is None else ["--metric", metric]
+    told = drive(*ASKED, *drop(), *asked, "--json").document()
+    assert told["advice"]["metric"] == ("roc_auc" if metric == "roc_auc" else "log_loss")
+    page = Path(told["files"]["report"]).read_text()
+    words = "AUC of Quilt" if metric == "roc_auc" else "log loss of Quilt"
+    assert page.index(words) < page.index("accuracy of Quilt")
+    loaded = QuiltClassifier.load(told["files"]["model"])
+    assert loaded.scoring == ("roc_auc" if metric == "roc_auc" else None)
+
+
 def test_an_incumbent_of_probabilities_is_one_more_method(drive: Drive) -> None:
     asked = [*ASKED, *drop("oracle"), "--incumbent", "oracle", "--exit-code", "--json"]
     outcome = drive(*asked)

@@ -106,6 +106,7 @@ def test_labels_keep_their_type(path: Path, labels: Any) -> None:
         {"search": "bayes", "n_folds": 1},
         {"class_weight": {"buys": 2.0, "leaves": 0.5}},
         {"class_weight": "balanced"},
+        {"scoring": "roc_auc"},
         {"disparity_max": float("inf"), "use_gain": False},
         {"n_folds": np.int64(3), "disparity_max": np.float64(0.5), "random_state": np.int64(1)},
         {"score_rows": 9, "score_every": 2, "epoch_rows": 40, "averaging": 0.5, "n_jobs": 2},

@@ -12,7 +12,7 @@ from driftquilt.paper.baselines.naive import CurrentSegment, FullData
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.protocol import compare
 from driftquilt.quilt.method import Method, Quilt
-from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page
+from driftquilt.report.page import AccuracyLines, ColumnNote, Drift, Page, ScoreLine
 from driftquilt.search.shared import Shared
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&\x00 {{ 7 * 7 }} <b>bold</b>"
@@ -49,6 +49,7 @@ def full_page() -> Page:
         "driftquilt report churn.csv --label churned",
         "the values of the column 'month'",
         checks=(Finding("sentinel", "age", "column 'age' is 999 in 12 rows"),),
+        score=ScoreLine("roc_auc", rows, (None, *(0.8 for _ in rows[1:])), 100, (330,)),
     )
 
 

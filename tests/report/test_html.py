@@ -54,6 +54,7 @@ def test_everything_of_the_page_is_told(read: Reader) -> None:
         *(f"{finding.sentence}." for finding in page.checks or ()),
         page.command,
         "12 values",
+        "AUC over time",
         "0.1.0",
     ]
     told += [f"{use.reason[1:]}." for drift in page.drifts for use in drift.uses]

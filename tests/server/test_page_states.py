@@ -31,6 +31,7 @@ def status(name: str = "clicks", **changes: Any) -> dict[str, Any]:
     return {
         "name": name, "created": "2025-01-01T00:00:00+00:00", "schema": None, "n_rows": 1_000,
         "n_waiting": 0, "n_current": 200, "accuracy": 0.9, "recent_accuracy": 0.95,
+        "metric": None, "score": None,
         "classes": ["no", "yes"], "columns": {"age": "number", "city": "text"}, "model": 2,
         "models": [1, 2], "training": False, "rows_until_training": None, "n_segments": 1,
         "n_drifts": 1, "last_drift": 800, "last_event": 0, "detector": {"name": "adwin"},
@@ -492,6 +493,23 @@ def test_a_failure_is_told_as_it_comes_and_goes(browser: Browser, fake: FakeServ
     expect(seen.tab.locator(".card")).to_contain_text("cannot learn")
     seen.tab.get_by_role("link", name="clicks").click()
     expect(failure).to_contain_text(why)
+    seen.close()
+
+
+def test_a_metric_stands_beside_accuracy_if_the_stream_has_one(
+    browser: Browser, fake: FakeService
+) -> None:
+    seen = watch(browser, fake)
+    tiles = seen.tab.locator(".tiles")
+    expect(tiles).to_contain_text("recent accuracy")
+    expect(tiles).not_to_contain_text("AUC")
+    fake.tell("status", status(metric="roc_auc", score=0.8765))
+    expect(tiles.locator("div").nth(1)).to_have_text("recent AUC0.876")
+    fake.tell("status", status(metric="roc_auc", score=None))
+    expect(tiles.locator("div").nth(1)).to_have_text("recent AUC\u2013")
+    fake.streams["clicks"] = status(metric="average_precision", score=0.5)
+    seen.tab.get_by_role("link", name="All streams").click()
+    expect(seen.tab.locator(".card")).to_contain_text("recent average precision0.500")
     seen.close()
 
 

@@ -18,6 +18,7 @@ from driftquilt.cli.console import (
     Address,
     AsJson,
     ClassWeights,
+    Costs,
     DataFiles,
     Decimal,
     Delimiter,
@@ -25,6 +26,7 @@ from driftquilt.cli.console import (
     Encoding,
     Engine,
     Label,
+    MetricName,
     Seed,
     check_detector,
     check_engine,
@@ -34,6 +36,7 @@ from driftquilt.cli.console import (
     progress_bar,
     read_class_weight,
     read_data,
+    read_scoring,
     say,
     say_notes,
     split,
@@ -46,14 +49,17 @@ from driftquilt.decision.backtest import (
     baselines,
     check_class_weight,
     examine_columns,
+    note_one_sided,
     note_unlabelled_end,
     open_stream,
 )
 from driftquilt.decision.cutting import sort_rows
 from driftquilt.decision.decision import REPORT, SELECTION, Origin, read_decision
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
+from driftquilt.decision.measure import metric_words
 from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
+from driftquilt.quilt.metrics import find_metric
 from driftquilt.report.html import write_report as write_html
 from driftquilt.report.page import Page, page_of_decision, page_of_replay
 from driftquilt.stream import QuiltStream
@@ -81,6 +87,8 @@ def run(
         typer.Option(help="Folder that keeps the stream, to continue it later.", file_okay=False),
     ] = None,
     drop: Drop = None,
+    metric: MetricName = None,
+    cost: Costs = None,
     compare: Annotated[
         bool,
         typer.Option(
@@ -104,6 +112,7 @@ def run(
 
     With --store it can be stopped at any moment, even killed; the same command continues where
     it stopped. Rows without a label are skipped. Rows come in the order of the file, or of --time.
+    With --metric or --cost the stream is scored by it over time, beside accuracy.
 
     Example: driftquilt run sensor.csv --label failed --store state --out run-out
     """
@@ -113,13 +122,17 @@ def run(
     check_writable(out)
     dropped = [*split(drop), *([time] if time else [])]
     weights, chosen = read_class_weight(class_weight), _typed_options(context)
-    setup = StreamSetup(detector, n_wait, seed, engine, weights, chosen)
+    scoring = read_scoring(metric, cost) if metric or cost else None
     if time == label:
         raise InputError(f"{label!r} is the label; give --time another column")
     with read_data(data, form, needed=[label, *dropped]) as rows:
         table, sort_notes = sort_rows(rows.table, time)
-        notes = [*rows.notes, *sort_notes]
+        one_sided = note_one_sided(table, label)
+        notes = [*rows.notes, *sort_notes, *one_sided]
         say_notes(notes)
+        if scoring is None and one_sided:
+            scoring = find_metric("balanced_accuracy")
+        setup = StreamSetup(detector, n_wait, seed, engine, weights, chosen, scoring)
         check_class_weight(setup, table, label)
         with open_stream(store, setup) as (stream, messages), _explain_stop(store):
             replay = Replay(stream, out, overwrite=store is None)
@@ -161,7 +174,8 @@ def _report(replayed: Replayed, record: RunRecord, out: Path, *, as_json: bool) 
 def _typed_options(context: typer.Context) -> frozenset[str]:
     """Return the names of the options on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
-    return frozenset(n for n, source in sources.items() if source and source.name == "COMMANDLINE")
+    typed = {n for n, source in sources.items() if source and source.name == "COMMANDLINE"}
+    return frozenset("metric" if name == "cost" else name for name in typed)
 
 
 @contextmanager
@@ -241,8 +255,16 @@ def _headline(progress: Progress) -> str:
     n_read = progress.rows + progress.skipped
     return (
         f"{n_read:,} of {plural(progress.n_rows, 'row')}, {progress.rows_per_second:,.0f} per "
-        f"second, recent accuracy {progress.accuracy:.3f}, {plural(progress.n_drifts, 'drift')}"
+        f"second, recent accuracy {progress.accuracy:.3f}{_score_words(progress)}, "
+        f"{plural(progress.n_drifts, 'drift')}"
     )
+
+
+def _score_words(progress: Progress) -> str:
+    if progress.metric is None:
+        return ""
+    figure = "not defined" if progress.score is None else f"{progress.score:.3f}"
+    return f", recent {metric_words(progress.metric)} {figure}"
 
 
 def _train_baselines(
@@ -271,6 +293,7 @@ def _document(replayed: Replayed, warnings: Sequence[str], files: dict[str, str]
         "n_right": replayed.n_right,
         "n_skipped": replayed.n_skipped,
         "accuracy": replayed.n_right / replayed.n_rows if replayed.n_rows else None,
+        "score": _score(replayed),
         "n_drifts": replayed.n_drifts,
         "models": [
             {
@@ -285,6 +308,20 @@ def _document(replayed: Replayed, warnings: Sequence[str], files: dict[str, str]
         ],
         "warnings": list(warnings),
         "files": files,
+    }
+
+
+def _score(replayed: Replayed) -> dict[str, Any] | None:
+    """Return the score by the metric, at the end and over time."""
+    if replayed.metric is None:
+        return None
+    scores = replayed.scores
+    return {
+        "metric": replayed.metric,
+        "value": scores[max(scores)] if scores else None,
+        "window": replayed.window,
+        "lower_is_better": replayed.lower_is_better,
+        "over_time": [{"row": row, "value": value} for row, value in scores.items()],
     }
 
 

@@ -124,7 +124,7 @@ class Service(ABC, Generic[Answer, Content, Events]):
     def create_stream(self, name: str, **options: Any) -> Answer:
         """Create a stream.
 
-        Options: detector, guard, settings, schema, random_state, class_weight.
+        Options: detector, guard, settings, schema, random_state, class_weight, metric.
         """
         body = as_json({"name": name, **options})
         return self._answer(make_call("create_stream", body))

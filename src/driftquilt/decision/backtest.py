@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.base import clone
 
 from driftquilt.data.column_types import (
@@ -30,6 +31,7 @@ from driftquilt.data.column_types import (
     describe,
     features,
     leave_out,
+    present,
     unused_warning,
 )
 from driftquilt.decision.deciding import LabelledTable
@@ -45,7 +47,9 @@ from driftquilt.decision.streaming import LabelledPositions
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.classifier import QuiltClassifier, refuse_unknown_classes
+from driftquilt.quilt.metrics import Metric, find_metric, scoring_from_json
 from driftquilt.quilt.model_file import settings_from_json
+from driftquilt.quilt.scores import is_one_sided
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.text import plural
@@ -69,6 +73,12 @@ class StreamSetup:
     engine: str
     class_weight: Mapping[str, float] | str | None = None
     chosen: Collection[str] = ()
+    scoring: Metric | None = None
+
+    @property
+    def metric(self) -> str | None:
+        """The name of the metric."""
+        return None if self.scoring is None else self.scoring.name
 
 
 def check_class_weight(setup: StreamSetup, table: pa.Table, label: str) -> None:
@@ -97,7 +107,9 @@ def open_stream(
         estimator = QuiltClassifier(
             random_state=setup.seed, engine=setup.engine, class_weight=setup.class_weight
         )
-        stream = QuiltStream(estimator, setup.detector, setup.n_wait, store=disk, wait=True)
+        stream = QuiltStream(
+            estimator, setup.detector, setup.n_wait, store=disk, wait=True, scoring=setup.scoring
+        )
         messages = ()
     try:
         yield stream, messages
@@ -109,12 +121,14 @@ def open_stream(
 
 def _known_settings(state: Any) -> dict[str, Any]:
     """Return the settings of a stored stream that a `StreamSetup` has, by its names."""
+    scoring = scoring_from_json(state.get("scoring"))
     return {
         "detector": state["detector"]["kind"],
         "n_wait": state["settings"]["n_wait"],
         "seed": state["estimator"]["random_state"],
         "engine": state["estimator"].get("engine", "local"),
         "class_weight": settings_from_json(state["estimator"])["class_weight"],
+        "metric": scoring and find_metric(scoring).name,
     }
 
 
@@ -154,6 +168,20 @@ def note_unlabelled_end(table: pa.Table, label: str, n_learned: int) -> list[str
     n_left = table.num_rows - LabelledPositions(table, label).after(n_learned)
     rows = f"the last {n_left:,} of {plural(table.num_rows, 'row')}"
     return [f"no {label!r} in {rows}, not replayed"] if n_left else []
+
+
+def note_one_sided(table: pa.Table, label: str) -> list[str]:
+    """Return a note on labels that are mostly the same, so that accuracy says little."""
+    column = clean_labels(table, label)
+    counts = pc.value_counts(column.filter(pa.array(present(column))))
+    n_rows = np.array(counts.field("counts"))
+    if not is_one_sided(n_rows):
+        return []
+    answer = counts.field("values")[int(n_rows.argmax())].as_py()
+    return [
+        f"always answering {answer} gets {n_rows.max():,} of {n_rows.sum():,} rows right, so "
+        "accuracy says little, and balanced accuracy or the metric of your choice says more"
+    ]
 
 
 def examine_columns(

@@ -53,12 +53,13 @@ from driftquilt.decision.incumbent import read_incumbent
 from driftquilt.decision.layout import Labels, Layout, Rows, lay_out, read_labels, spread
 from driftquilt.decision.leakage import note_leakage
 from driftquilt.decision.measure import MethodScore, metric_words, name_some
-from driftquilt.decision.scoring import Predictions, Question
+from driftquilt.decision.scoring import Question
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier, present_weights, refuse_unknown_classes
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Fitted
 from driftquilt.quilt.metrics import Scoring, find_metric
+from driftquilt.quilt.scores import Predictions
 from driftquilt.text import plural
 
 #: Called with the name of the step that begins, the number of steps done, and of all steps.
@@ -95,6 +96,7 @@ def decide(
     columns in `drop` are not learned from: name the one that the segments came from.
 
     `scoring` is the metric by which methods are compared, as in `quilt.metrics`; default log loss.
+    It also chooses the bound and the blend of each method, unless the estimator has its own.
     Of two classes, a threshold for it is tuned on validation rows where it scores answers.
     `incumbent` is a column with the predictions of the model in use, to compare with: labels, or
     of two classes the probability of the second. It is not learned from.
@@ -109,6 +111,9 @@ def decide(
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
     question, notes = _ask(table, labels, layout, scoring, incumbent, seed)
+    has_all_classes = len(labels.present(layout.trained)) == len(question.classes)
+    if clf.scoring is None and not question.metric.is_log_loss and has_all_classes:
+        clf.set_params(scoring=question.metric)
     rows = LabelledTable.of(features(table, label, drop, facts=facts), labels, segments)
     learned = [fact for fact in facts if fact.name not in drop]
     checks = find_problems(table, rows.features, labels, segments, layout, learned)

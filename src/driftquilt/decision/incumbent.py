@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from driftquilt.data.column_types import find_column, present
 from driftquilt.decision.layout import Labels, Rows
-from driftquilt.decision.scoring import Predictions
 from driftquilt.errors import InputError
+from driftquilt.quilt.scores import Predictions
 from driftquilt.text import listing, plural, suggest
 
 _TWO = 2

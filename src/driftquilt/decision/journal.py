@@ -5,7 +5,8 @@ One JSON record per line, by rising row:
     {"record": "replay", …}     first: which rows are replayed, so that a resume can check them
     {"event": "DriftFound", …}  every event of the stream, as `Event.to_json` puts it
     {"record": "selection", …}  after a promotion: what the new model was trained on, and why
-    {"record": "accuracy", …}   every so many rows, after everything else up to that row
+    {"record": "accuracy", …}   every so many rows, after everything else up to that row; with a
+                                metric, also the stream's score by it at that row
 
 A kill may cut off the end, between two lines or inside of one. What is left up to the last
 accuracy or selection, or up to the row before the last event, is complete; the rest is removed
@@ -39,6 +40,7 @@ from driftquilt.decision.streaming import fingerprint
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import TriedBound
+from driftquilt.quilt.metrics import Metric
 from driftquilt.stream.events import DriftFound, Event, ModelTrained, SegmentSealed, read_event
 from driftquilt.text import listing, plural
 
@@ -144,7 +146,13 @@ def _parse(line: bytes, path: Path, number: int) -> Line:
 
 
 def replay_header(
-    table: pa.Table, label: str, drop: Sequence[str], *, name: str, count: int
+    table: pa.Table,
+    label: str,
+    drop: Sequence[str],
+    *,
+    name: str,
+    count: int,
+    metric: Metric | None = None,
 ) -> Line:
     """Return the first line of a file; the table may grow and be renamed later."""
     return {
@@ -152,6 +160,7 @@ def replay_header(
         "count": count, "name": name, "n_rows": table.num_rows,
         "columns": {field.name: str(field.type) for field in table.schema},
         "first": fingerprint(table, 0),
+        **({} if metric is None else {"metric": metric.name, "lower_is_better": metric.is_loss}),
     }  # fmt: skip
 
 
@@ -217,6 +226,7 @@ class Accuracy:
     row: int
     n_rows: int
     value: float
+    score: float | None = None  # by the stream's metric, over its last rows
 
 
 @dataclass(frozen=True)
@@ -232,7 +242,8 @@ class TrainedAt:
 class Replayed:
     """A replay so far: `n_right` of `n_rows` rows were predicted correctly before being learned.
 
-    `drifts` has one model for each segment in which a model was promoted.
+    `drifts` has one model for each segment in which a model was promoted. `metric` is the one that
+    the stream was watched by, if there was one.
     """
 
     count: ClassVar[int] = COUNT
@@ -245,6 +256,13 @@ class Replayed:
     drifts: tuple[PromotedModel, ...]
     accuracy: tuple[Accuracy, ...]
     events: tuple[Event, ...]
+    metric: str | None = None
+    lower_is_better: bool = False
+
+    @property
+    def scores(self) -> dict[int, float | None]:
+        """The score by the metric, by row; None where it is not defined."""
+        return {} if self.metric is None else {count.row: count.score for count in self.accuracy}
 
     @property
     def drift_rows(self) -> tuple[int, ...]:
@@ -306,7 +324,7 @@ def _replayed(header: Line, lines: Iterable[Line]) -> Replayed:
             drifts.append(_promoted(line, since))
             segment_is_new = False
     last = counts[-1] if counts else {"row": 0, "n_right": 0, "skipped": 0}
-    accuracy = tuple(Accuracy(c["row"], c["n_rows"], c["accuracy"]) for c in counts)
+    accuracy = tuple(Accuracy(c["row"], c["n_rows"], c["accuracy"], c.get("score")) for c in counts)
     return Replayed(
         header["label"],
         last["row"],
@@ -315,6 +333,8 @@ def _replayed(header: Line, lines: Iterable[Line]) -> Replayed:
         tuple(drifts),
         accuracy,
         tuple(events),
+        header.get("metric"),
+        header.get("lower_is_better", False),
     )
 
 

@@ -44,7 +44,8 @@ _DIGITS = 6  # of the scores in a selection, which has some for every epoch and 
 class Progress:
     """How far a replay has come; `accuracy` is that of the last `WINDOW` rows at most.
 
-    `rows` were learned, `skipped` had no label, `n_rows` are all rows of the table.
+    `score` is the score by the stream's metric, if it has one. `rows` were learned, `skipped` had
+    no label, `n_rows` are all rows of the table.
     """
 
     rows: int
@@ -54,6 +55,8 @@ class Progress:
     accuracy: float
     n_drifts: int
     last_event: str
+    metric: str | None = None
+    score: float | None = None
 
 
 class Replay:
@@ -84,7 +87,8 @@ class Replay:
         check_table(table)
         drop, stream = sorted(set(drop)), self._stream
         positions = LabelledPositions(table, label)
-        header = replay_header(table, label, drop, name=name, count=COUNT)
+        metric = stream.status().metric
+        header = replay_header(table, label, drop, name=name, count=COUNT, metric=metric)
         if self._draft != self._path:
             self._draft.unlink(missing_ok=True)  # left by a kill
         self._makes_folder = not self._path.parent.exists()
@@ -159,6 +163,7 @@ class _Recorder:
 
     def progress(self) -> Progress:
         stream, (began, from_row) = self._stream, self._began
+        status = stream.status()
         (row, n_right), (last, n_right_at_last) = self._recent[0], self._recent[-1]
         seconds = time.perf_counter() - began
         return Progress(
@@ -169,6 +174,8 @@ class _Recorder:
             (n_right_at_last - n_right) / max(last - row, 1),
             self._n_drifts,
             self._last_event,
+            None if status.metric is None else status.metric.name,
+            status.score,
         )
 
     def _record(self, events: Sequence[Event], *, count: bool = False) -> None:
@@ -186,10 +193,11 @@ class _Recorder:
     def _count(self, row: int, n_right: int) -> Line:
         row_before, n_right_before = self._last_count
         self._last_count = row, n_right
-        n_rows = row - row_before
+        n_rows, status = row - row_before, self._stream.status()
         return {
             "record": "accuracy", "row": row, "n_right": n_right, "n_rows": n_rows,
             "accuracy": (n_right - n_right_before) / n_rows, **self._positions.learned(row),
+            **({} if status.metric is None else {"score": json_safe(status.score)}),
         }  # fmt: skip
 
 

@@ -23,7 +23,6 @@ Higher is always better inside this module; what is shown has the sign that peop
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,46 +47,21 @@ from driftquilt.decision.measure import (
 )
 from driftquilt.errors import InputError
 from driftquilt.quilt.metrics import Metric, Scoring, find_metric
-
-Codes = NDArray[np.integer[Any]]
-Floats = NDArray[np.float64]
+from driftquilt.quilt.scores import (
+    Codes,
+    Floats,
+    Predictions,
+    confusion_counts,
+    is_fast,
+    is_one_sided,
+    tune_threshold,
+    weighted_scores,
+)
 
 _TWO = 2
-_N_DRAWS, _N_BINS, _N_THRESHOLDS = 500, 10, 99
+_N_DRAWS, _N_BINS = 500, 10
 _DRAWN_AT_ONCE = 1_000_000  # rows; 8 MB
 _MAX_DRAWN, _MAX_SLOW = 20_000, 2_000  # rows of a draw; and where each draw is scored on its own
-_LOWEST = 1e-7  # probability; a model that was sure and wrong once does not lose everything
-_ONE_SIDED = 0.8  # of the rows
-_FROM_CONFUSION = ("f1", "balanced_accuracy", "precision", "recall")
-_RANKED = ("roc_auc", "average_precision")
-_TOP = re.compile(r"precision_at_(\d+(?:\.\d+)?)(%?)")
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """What a model says of some rows: probabilities, and the code of its answer to each.
-
-    Of a model that gave labels only, probabilities are 0 and 1, and `has_chances` is false.
-    """
-
-    chances: Floats
-    codes: Codes
-    has_chances: bool = True
-
-    @classmethod
-    def of(cls, chances: NDArray[Any], weights: NDArray[Any] | None = None) -> Predictions:
-        """Answer with the most probable class; `weights` of classes multiply probabilities."""
-        p = np.asarray(chances, dtype=np.float64)
-        return cls(p, (p if weights is None else p * weights).argmax(axis=1))
-
-    @classmethod
-    def of_answers(cls, codes: Codes, n_classes: int) -> Predictions:
-        """Take answers without probabilities."""
-        return cls(np.eye(n_classes)[codes], codes, has_chances=False)
-
-    def take(self, rows: Any) -> Predictions:
-        """Return those of some rows."""
-        return Predictions(self.chances[rows], self.codes[rows], self.has_chances)
 
 
 class Trial:
@@ -151,7 +125,7 @@ class Trial:
     @cached_property
     def _deviations(self) -> dict[str, Floats]:
         """How far the score of each draw is from the score of all rows drawn from."""
-        limit = _MAX_DRAWN if _is_fast(self.metric) else _MAX_SLOW
+        limit = _MAX_DRAWN if is_fast(self.metric) else _MAX_SLOW
         rows = spread(np.arange(len(self._y)), limit)
         y, models = self._y[rows], {name: m.take(rows) for name, m in self._models.items()}
         centre = {n: self._score(y, m, np.ones((1, len(y))))[0] for n, m in models.items()}
@@ -188,166 +162,10 @@ def _two_sided(draws: Floats) -> float:
     return float(min(1.0, 2 * tail / (1 + len(known))))
 
 
-def weighted_scores(
-    metric: Metric, y: Codes, model: Predictions, classes: NDArray[Any], counts: Floats
-) -> Floats:
-    """Return the score of each draw; NaN where the metric is not defined."""
-    values = _row_values(metric, y, model, classes)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if values is not None:
-            means: Floats = counts @ values / counts.sum(axis=1)
-            return means
-        if metric.name in _FROM_CONFUSION:
-            return _from_confusion(metric.name, _confusion(y, model.codes, len(classes), counts))
-        if metric.name in _RANKED:
-            return _ranked(metric.name, y, model.chances, counts)
-        if (top := _TOP.fullmatch(metric.name)) and len(classes) == _TWO:
-            return _precision_at(float(top[1]), bool(top[2]), y, model.chances[:, 1], counts)
-    return np.array([_slow_score(metric, y, model, classes, count) for count in counts])
-
-
-def _is_fast(metric: Metric) -> bool:
-    names = ("log_loss", "neg_log_loss", "accuracy", *_FROM_CONFUSION, *_RANKED)
-    return metric.costs is not None or metric.name in names or bool(_TOP.fullmatch(metric.name))
-
-
-def _row_values(
-    metric: Metric, y: Codes, model: Predictions, classes: NDArray[Any]
-) -> Floats | None:
-    """Return the values whose mean is the score; none if the metric is no mean over rows."""
-    if metric.costs is not None:
-        return -metric.cost_matrix(classes)[y, model.codes]
-    if metric.name == "accuracy":
-        return np.equal(model.codes, y).astype(np.float64)
-    if metric.name in ("log_loss", "neg_log_loss"):
-        p = np.clip(model.chances, _LOWEST, None)
-        logs: Floats = np.log(p[np.arange(len(y)), y] / p.sum(axis=1))
-        return logs
-    return None
-
-
-def _confusion(y: Codes, codes: Codes, n_classes: int, counts: Floats) -> Floats:
-    """Return rows by true class and answer, (b, C, C)."""
-    cells, at = np.unique(y.astype(np.int64) * n_classes + codes, return_inverse=True)
-    table = np.zeros((len(counts), n_classes * n_classes))
-    table[:, cells] = counts @ np.eye(len(cells))[at]
-    return table.reshape(-1, n_classes, n_classes)
-
-
-def _from_confusion(name: str, confusion: Floats) -> Floats:
-    """Return what scikit-learn's scorer of that name returns; the mean over more than two classes.
-
-    With two classes it is of the second, but for balanced accuracy.
-    """
-    right, truth = np.einsum("bcc->bc", confusion), confusion.sum(axis=2)
-    answered = confusion.sum(axis=1)
-    if name == "balanced_accuracy":
-        recall: Floats = np.nanmean(np.where(truth > 0, right / truth, np.nan), axis=1)
-        return recall
-    below = {"f1": (truth + answered) / 2, "precision": answered, "recall": truth}[name]
-    by_class = np.where(below > 0, right / below, 0.0)
-    if by_class.shape[1] == _TWO:
-        return by_class[:, 1]
-    seen = truth + answered > 0
-    means: Floats = np.where(seen, by_class, 0.0).sum(axis=1) / seen.sum(axis=1)
-    return means
-
-
-def _ranked(name: str, y: Codes, chances: Floats, counts: Floats) -> Floats:
-    """Return the area under a curve; of more than two classes, each against the rest, the mean."""
-    area = _auc if name == "roc_auc" else _average_precision
-    n_classes = chances.shape[1]
-    if n_classes == _TWO:
-        return area(y == 1, chances[:, 1], counts)
-    areas = [area(y == k, chances[:, k], counts) for k in range(n_classes) if (y == k).any()]
-    means: Floats = np.mean(areas, axis=0)
-    return means
-
-
-def _by_rank(positive: NDArray[np.bool_], p: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Return positive and other rows by rising probability, equal ones together: (b, groups)."""
-    order = np.argsort(p, kind="stable")
-    first = np.flatnonzero(np.diff(p[order], prepend=-np.inf))
-    ranked = counts[:, order]
-    yes = np.add.reduceat(ranked * positive[order], first, axis=1)
-    return yes, np.add.reduceat(ranked, first, axis=1) - yes
-
-
-def _auc(positive: NDArray[np.bool_], p: Floats, counts: Floats) -> Floats:
-    yes, no = _by_rank(positive, p, counts)
-    below = np.cumsum(no, axis=1) - no / 2
-    area: Floats = (yes * below).sum(axis=1) / (yes.sum(axis=1) * no.sum(axis=1))
-    return area
-
-
-def _average_precision(positive: NDArray[np.bool_], p: Floats, counts: Floats) -> Floats:
-    yes, no = (part[:, ::-1] for part in _by_rank(positive, p, counts))
-    n_yes, n_all = np.cumsum(yes, axis=1), np.cumsum(yes + no, axis=1)
-    precision = np.where(n_all > 0, n_yes / n_all, 0.0)
-    area: Floats = (yes * precision).sum(axis=1) / yes.sum(axis=1)
-    return area
-
-
-def _precision_at(number: float, is_share: bool, y: Codes, p: Floats, counts: Floats) -> Floats:
-    order = np.argsort(-p, kind="stable")
-    ranked, totals = counts[:, order], counts.sum(axis=1, keepdims=True)
-    n_top = np.maximum(np.ceil(totals * number / 100) if is_share else int(number), 1)
-    before = np.cumsum(ranked, axis=1) - ranked
-    taken = np.clip(n_top - before, 0, ranked)
-    precision: Floats = (taken * y[order]).sum(axis=1) / taken.sum(axis=1)
-    return precision
-
-
-def _slow_score(
-    metric: Metric, y: Codes, model: Predictions, classes: NDArray[Any], count: Floats
-) -> float:
-    """Score one draw by scikit-learn, which refuses rows that lack a class for some metrics."""
-    rows = np.repeat(np.arange(len(y)), count.astype(np.int64))
-    chances = np.eye(len(classes))[model.codes] if metric.uses_answers else model.chances
-    try:
-        return metric.score(y[rows], chances[rows], classes)
-    except ValueError:
-        return math.nan
-
-
-def tune_threshold(
-    metric: Metric, y: Codes, chances: Floats, classes: NDArray[Any]
-) -> float | None:
-    """Return the probability from which on the second of two classes is the best answer.
-
-    None means the most probable class: for metrics of probabilities, for accuracy, and for more
-    than two classes. Of costs it follows from the matrix; otherwise it is the best of some
-    quantiles on these rows, which should be those that the model was not trained on.
-    """
-    if len(classes) != _TWO or not metric.uses_answers or metric.name == "accuracy":
-        return None
-    if metric.costs is not None:
-        matrix = metric.cost_matrix(classes)
-        wrong_yes, wrong_no = matrix[0, 1] - matrix[0, 0], matrix[1, 0] - matrix[1, 1]
-        both = wrong_yes + wrong_no
-        return float(wrong_yes / both) if min(wrong_yes, wrong_no) >= 0 < both else None
-    p = chances[:, 1]
-    if len(np.unique(y)) < _TWO:
-        return None
-    tried = np.unique(np.quantile(p, np.linspace(0.005, 0.995, _N_THRESHOLDS)))
-    everything = np.ones((1, len(y)))
-    scores = [
-        weighted_scores(metric, y, Predictions.of(chances, weigh(t)), classes, everything)[0]
-        for t in tried
-    ]
-    best = np.flatnonzero(np.asarray(scores) == np.nanmax(scores))
-    return float(tried[best[np.abs(tried[best] - 0.5).argmin()]])
-
-
-def weigh(threshold: float) -> Floats:
-    """Return weights of two classes by which the second wins from a probability on."""
-    return np.array([threshold, 1 - threshold])
-
-
 def describe(y: Codes, model: Predictions, classes: NDArray[Any]) -> Quality:
     """Return AUC (two classes), log loss, calibration and the confusion matrix."""
     everything = np.ones((1, len(y)))
-    table = _confusion(y, model.codes, len(classes), everything)[0]
+    table = confusion_counts(y, model.codes, len(classes), everything)[0]
     confusion = tuple(tuple(int(n) for n in row) for row in table)
     names = tuple(map(str, classes.tolist()))
     if not model.has_chances:
@@ -410,14 +228,14 @@ class Question:
         counts = labels.count(layout.current)[seen]
         if metric.costs is not None:
             metric.cost_matrix(classes)  # refuses labels that are not classes
-        if _TOP.fullmatch(metric.name) and len(classes) != _TWO:
+        if metric.top is not None and len(classes) != _TWO:
             raise InputError(f"{metric.name} takes two classes, not {len(classes)}")
         return cls(metric, y, classes, counts / counts.sum(), None, seed)
 
     @property
     def is_one_sided(self) -> bool:
         """Whether so many held-out rows have the same label that accuracy says little."""
-        return 0 < len(self.y) * _ONE_SIDED <= self.n_alike
+        return is_one_sided(np.bincount(self.y))
 
     @property
     def n_alike(self) -> int:

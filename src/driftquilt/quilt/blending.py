@@ -26,7 +26,8 @@ weights, listen to them.
 
 `choose_candidate` leans the same way: of the candidates whose loss cannot be told from the lowest,
 it takes the one that uses most of the past. `choose_by_score` does so for any metric, by the score
-of all rows and those with one block of rows left out each (the jackknife).
+of all rows and those with one block of rows left out each (the jackknife). Where those are not
+defined, as AUC is not once the only block with a positive row is left out, no difference is sure.
 A fold has few rows to choose by, so it listens to those of the others too, by `OTHER_FOLDS`.
 
     likelihood  (K, n)  what each of K models gives to the true class of each labelled row, in
@@ -41,16 +42,22 @@ np.int64(1)
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Pick, Segment, gather
+from driftquilt.quilt.metrics import Metric
+from driftquilt.quilt.scores import Predictions, tune_threshold, weigh, weighted_scores
 
 __all__ = [
+    "ONE_ERROR",
     "OTHER_FOLDS",
     "PARTS",
+    "Judge",
     "blend_weights",
     "blocks_of",
     "borrow_rows",
@@ -62,6 +69,9 @@ __all__ = [
 PARTS = ("all", "selected", "current")
 #: What a row of another fold counts when a fold chooses its candidate.
 OTHER_FOLDS = 0.75
+
+#: Standard errors by which a single model has to score higher than a blend.
+ONE_ERROR = 1.0
 
 _BLOCKS = 8  # of rows that count as one observation each
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
@@ -150,12 +160,42 @@ def choose_by_score(scores: NDArray[np.float64], errors: float = _ERRORS) -> int
     if not len(defined):
         return len(scores) - 1
     best = int(defined[np.argmax(scores[defined, 0])])
-    for number in range(len(scores) - 1, best, -1):
+    for number in defined[defined > best][::-1].tolist():
         whole, *left_out = scores[best] - scores[number]
         spread = np.sqrt((1 - 1 / len(left_out)) * np.sum((left_out - np.mean(left_out)) ** 2))
-        if whole <= errors * spread:
-            return number
+        if not whole > errors * spread:
+            return int(number)
     return best
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Scores models by a metric, of rows that they were not trained on; all rows count alike.
+
+    A metric of answers, such as F1, goes by the threshold that suits each model best if there are
+    two classes, as a rare class is hardly ever the most probable one. Of more classes it goes by
+    the most probable answer, times `class_weights`; costs go by the cheapest one.
+    """
+
+    metric: Metric
+    classes: NDArray[Any]
+    class_weights: Sequence[float] = ()
+
+    def scores(self, y: NDArray[Any], chances: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the score of all rows, and those without each block, for `choose_by_score`."""
+        counts = np.ones((1 + len(blocks_of(len(y))), len(y)))
+        for number, block in enumerate(blocks_of(len(y)), start=1):
+            counts[number, block] = 0
+        return weighted_scores(self.metric, y, self._answers(y, chances), self.classes, counts)
+
+    def _answers(self, y: NDArray[Any], chances: NDArray[Any]) -> Predictions:
+        threshold = tune_threshold(self.metric, y, chances, self.classes)
+        if threshold is not None:
+            return Predictions.of(chances, weigh(threshold))
+        if self.metric.costs is not None:
+            p = np.asarray(chances, dtype=np.float64)
+            return Predictions(p, self.metric.decide(p, self.classes))
+        return Predictions.of(chances, np.array(self.class_weights) if self.class_weights else None)
 
 
 def blocks_of(n_rows: int) -> list[NDArray[np.intp]]:

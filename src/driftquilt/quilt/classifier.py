@@ -46,9 +46,11 @@ from driftquilt.data.rows import Features, Rows, read_array
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
+from driftquilt.quilt.blending import Judge
 from driftquilt.quilt.executor import ENGINES, Executor, Threads, find_executor, one_blas_thread
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import DEFAULT, PAPER, FoldTrial, Quilt, QuiltModel
+from driftquilt.quilt.metrics import Metric, Scoring, find_metric
 from driftquilt.quilt.model_file import pack, read_model, starts_alike, unpack, write_model
 from driftquilt.search.base import Search
 from driftquilt.search.shared import Shared
@@ -150,6 +152,12 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_weight : dict or "balanced", optional
         Weights of classes, by label or its text: what a wrong answer about each costs. Training and
         `predict` go by them; `predict_proba` gives the probabilities of the rows as they are.
+    scoring : str, dict or callable, optional
+        What chooses the bound and the blend among finished trainings: the name of a scikit-learn
+        scorer, "precision_at_5%", a cost matrix or a scorer, by its score of current rows that
+        the models were not trained on; None is the log loss, which also counts a class with few
+        current rows by past ones. Trainings minimise the log loss whatever it is, and `predict`
+        does not go by it; see `threshold_`. A scorer is code and is not saved.
     max_epochs, patience : int
         Training ends after `max_epochs`, or after `patience` epochs without progress.
     score_rows : int, optional
@@ -214,6 +222,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner: Learner | None = None,
         encode: str | bool = _DEFAULT.encode,
         class_weight: Mapping[Any, float] | str | None = None,
+        scoring: Scoring | None = None,
         max_epochs: int = _DEFAULT.max_epochs,
         patience: int = _DEFAULT.patience,
         score_rows: int | None = _DEFAULT.score_rows,
@@ -238,6 +247,7 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.learner = learner
         self.encode = encode
         self.class_weight = class_weight
+        self.scoring = scoring
         self.max_epochs = max_epochs
         self.patience = patience
         self.score_rows = score_rows
@@ -412,9 +422,12 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         previous = self._previous(rows, encoder, learner)
         if previous:  # its weights mean what its own encoding made of the rows
             encoder = self.encoder_
-        quilt = self._quilt(learner, previous, len(rows.classes))
-        if weights is not None:
-            quilt = replace(quilt, class_weights=tuple(weights.tolist()))
+        of_class = () if weights is None else tuple(weights.tolist())
+        quilt = replace(
+            self._quilt(learner, previous, len(rows.classes)),
+            class_weights=of_class,
+            judge=self._make_judge(rows, of_class),
+        )
         n_columns = _width(rows.features, encoder)
         # A training on samples is short, however long the past is.
         effort = 0 if quilt.sampling.has_both else len(rows.y) * n_columns
@@ -502,6 +515,17 @@ class QuiltClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             previous=previous,
             blend=self.blend,
         )
+
+    def _make_judge(self, rows: Rows, of_class: Sequence[float]) -> Judge | None:
+        """Return what scores models by the metric; none for the log loss, or without a past."""
+        metric, classes = find_metric(self.scoring), rows.classes
+        if metric.is_log_loss or len(rows.segments) == 1:
+            return None
+        if metric.costs is not None:
+            metric.cost_matrix(classes)  # refuses labels that are not classes
+        if metric.top is not None and len(classes) != 2:  # noqa: PLR2004
+            raise InputError(f"{metric.name} takes two classes, not {len(classes)}")
+        return Judge(metric, classes, of_class)
 
     def _watch(self, trials: Iterator[FoldTrial], n_trials: int) -> Iterable[FoldTrial]:
         if not self.progress:
@@ -734,6 +758,10 @@ PARAMETERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "class_weight": (
         lambda v: v is None or _is_weighting(v),
         "None, 'balanced' or a dict of weights, each 0 or more, by label",
+    ),
+    "scoring": (
+        lambda v: v is None or isinstance(v, str | Mapping | Metric) or callable(v),
+        "None, the name of a metric, a cost matrix or a scorer",
     ),
     "max_epochs": _COUNT,
     "patience": _COUNT,

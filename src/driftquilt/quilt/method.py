@@ -6,7 +6,8 @@ paper's method; with more, the parts of the current segment take turns at valida
 winners' probabilities are averaged.
 
 With `blend`, the default, all folds use the same candidate, and the winners are mixed with models
-of all data and of the present alone, by what `blending` finds.
+of all data and of the present alone, by what `blending` finds. With a `judge`, its metric and not
+the loss chooses the candidate, and whether one model alone replaces the mixture.
 
 A method gets the history (past segments, oldest first, perhaps none) and the labelled rows of the
 current segment; `adapt` returns a model that predicts. Every method promises:
@@ -35,6 +36,7 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -49,10 +51,13 @@ from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.blending import (
+    ONE_ERROR,
     OTHER_FOLDS,
     PARTS,
+    Judge,
     blend_weights,
     borrow_rows,
+    choose_by_score,
     choose_candidate,
 )
 from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
@@ -230,7 +235,8 @@ class Quilt(Training):
     `class_weights` are part of the weights of the rows, so a training sees more of some classes
     than there are; the finished models know, and their probabilities are those of the rows as they
     are.
-    The executor runs folds side by side, and bounds too where the search can be split.
+    The executor runs folds side by side, and bounds too where the search can be split. `judge`
+    chooses among finished trainings; none means the validation loss.
     """
 
     search: Search = field(default_factory=lambda: Shared(CANDIDATES, relative=True))
@@ -238,13 +244,15 @@ class Quilt(Training):
     previous: Sequence[Model] = ()
     class_weights: Sequence[float] = ()
     executor: Executor = field(default_factory=Threads)
+    judge: Judge | None = None
 
     def adapt(self, history: History, current: Segment) -> QuiltModel:
         return self.conclude(history, current, self.trials(history, current))
 
     def trials(self, history: History, current: Segment) -> Iterator[FoldTrial]:
         """Every trial of every fold, with the fold's number."""
-        quilt = replace(self, n_classes=self.count_classes(history, current), executor=Threads(1))
+        n_classes = self.count_classes(history, current)
+        quilt = replace(self, n_classes=n_classes, executor=Threads(1), judge=None)
         n_parts = -(-self.executor.n_workers // self.n_folds)
         searches = [
             (part, search)
@@ -272,6 +280,10 @@ class Quilt(Training):
         ]
         if not self.blend or not history:
             winners = [best(parts["selected"]) for parts in of_folds]
+            if self.judge is not None and history:
+                validations = [task.validation for task in self.tasks(history, current)]
+                with one_blas_thread():
+                    winners = _choose_by_score(self.judge, of_folds, validations)
             selection = explain_folds(history, current, winners, self.rule)
             weights, chosen = np.ones(1), [winners]
         else:
@@ -279,10 +291,12 @@ class Quilt(Training):
             borrowed = borrow_rows(history, current)
             weight = np.concatenate([self._row_weights(validations), borrowed.weight])
             with one_blas_thread():
-                chosen = _choose(of_folds, validations, borrowed, weight)
+                chosen = _choose(of_folds, validations, borrowed, weight, self.judge)
                 answers = [_likelihood(trials, validations, borrowed) for trials in chosen]
-            coverage = _coverage(history, current)
-            weights = blend_weights(np.stack(answers), weight, coverage, len(borrowed))
+                coverage = _coverage(history, current)
+                weights = blend_weights(np.stack(answers), weight, coverage, len(borrowed))
+                if self.judge is not None:
+                    weights = _blend_by_score(self.judge, weights, chosen, validations)
             selection = explain_folds(history, current, chosen[1], self.rule, weights)
         used = [trials for trials, share in zip(chosen, weights, strict=True) if share > 0]
         return QuiltModel(
@@ -350,15 +364,17 @@ def _choose(
     validations: Sequence[Segment],
     borrowed: Segment,
     weight: NDArray[np.float64],
+    judge: Judge | None,
 ) -> list[list[Trial[Model]]]:
     """The trials of all folds that make each part of a blended model, in the order of `PARTS`.
 
     Where the folds tried the same candidates, each also listens to the rows of the others.
     """
     selected = [best(parts["selected"]) for parts in of_folds]
-    by_candidate = [{t.candidate: t for t in parts["selected"]} for parts in of_folds]
-    if len({tuple(trials) for trials in by_candidate}) == 1:
-        options = [list(trials) for trials in zip(*map(dict.values, by_candidate), strict=True)]
+    options = _same_candidates(of_folds)
+    if judge is not None:
+        selected = _choose_by_score(judge, of_folds, validations)
+    elif options:
         answers = [_likelihood(trials, validations, borrowed) for trials in options]
         likelihood = np.stack(answers)
         fold_of = np.repeat(np.arange(len(validations)), [len(rows) for rows in validations])
@@ -372,6 +388,61 @@ def _choose(
         for parts in of_folds
     ]
     return [everything, selected, current]
+
+
+def _same_candidates(
+    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]],
+) -> list[list[Trial[Model]]]:
+    """The trials of each candidate in all folds; none if the folds tried different ones."""
+    by_candidate = [{t.candidate: t for t in parts["selected"]} for parts in of_folds]
+    if len({tuple(trials) for trials in by_candidate}) > 1:
+        return []
+    return [list(trials) for trials in zip(*map(dict.values, by_candidate), strict=True)]
+
+
+def _choose_by_score(
+    judge: Judge,
+    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]],
+    validations: Sequence[Segment],
+) -> list[Trial[Model]]:
+    """The trial of each fold by its score: one candidate for all folds, if they tried the same."""
+
+    def choose(
+        options: Sequence[Sequence[Trial[Model]]], rows: Sequence[Segment]
+    ) -> Sequence[Trial[Model]]:
+        known = [o for o in options if all(t.finished and t.validation_loss < inf for t in o)]
+        y = np.concatenate([part.y for part in rows])
+        scores = [judge.scores(y, _chances(trials, rows)) for trials in known]
+        return known[choose_by_score(np.array(scores))]
+
+    options = _same_candidates(of_folds)
+    if options:
+        return [*choose(options, validations)]
+    return [
+        choose([[trial] for trial in parts["selected"]], [rows])[0]
+        for parts, rows in zip(of_folds, validations, strict=True)
+    ]
+
+
+def _blend_by_score(
+    judge: Judge,
+    mixture: NDArray[np.float64],
+    chosen: Sequence[Sequence[Trial[Model]]],
+    validations: Sequence[Segment],
+) -> NDArray[np.float64]:
+    """The weights of `PARTS`: one part alone where it clearly scores higher than the mixture."""
+    chances = np.stack([_chances(trials, validations) for trials in chosen])
+    y = np.concatenate([rows.y for rows in validations])
+    options = [*np.eye(len(PARTS))[::-1], mixture]  # those that use most of the past come late
+    scores = [judge.scores(y, np.tensordot(shares, chances, axes=1)) for shares in options]
+    weights: NDArray[np.float64] = options[choose_by_score(np.array(scores), ONE_ERROR)]
+    return weights
+
+
+def _chances(trials: Sequence[Trial[Model]], validations: Sequence[Segment]) -> NDArray[np.float64]:
+    """What each fold's model says of the rows that it was not trained on, (n, C)."""
+    answers = (t.model.predict_proba(v.X) for t, v in zip(trials, validations, strict=True))
+    return np.concatenate([*answers]).astype(np.float64)
 
 
 def _likelihood(

@@ -39,9 +39,9 @@ from sklearn.metrics import get_scorer, get_scorer_names
 
 from driftquilt.data.labels import codes_by_name
 from driftquilt.errors import InputError
-from driftquilt.text import suggest
+from driftquilt.text import json_safe, suggest
 
-__all__ = ["Metric", "Scoring", "find_metric"]
+__all__ = ["Metric", "Scoring", "find_metric", "scoring_from_json", "scoring_to_json"]
 
 Scoring: TypeAlias = "str | Mapping[tuple[Any, Any], float] | Callable[..., float] | Metric"
 
@@ -75,6 +75,17 @@ class Metric:
     def is_loss(self) -> bool:
         """Whether the score is a negated loss or cost, to be shown without its sign."""
         return self.costs is not None or self.name in _ALIASES or self.name.startswith("neg_")
+
+    @property
+    def is_log_loss(self) -> bool:
+        """Whether it is the log loss, by either of its names."""
+        return _ALIASES.get(self.name, self.name) == "neg_log_loss"
+
+    @property
+    def top(self) -> tuple[float, bool] | None:
+        """Of precision among the top rows: how many those are, and whether it is in percent."""
+        found = _TOP.fullmatch(self.name)
+        return None if found is None else (float(found[1]), bool(found[2]))
 
     def score(self, y: NDArray[Any], chances: NDArray[Any], classes: NDArray[Any]) -> float:
         """Return the score of the labels `classes[y]` under probabilities of shape (n, C).
@@ -118,6 +129,31 @@ def find_metric(scoring: Scoring | None) -> Metric:
         raise InputError(f"unknown metric {scoring!r}; {suggest(scoring, names)}")
     of_answers = _is_of_answers(get_scorer(_ALIASES.get(scoring, scoring)))
     return Metric(scoring, partial(_by_name, scoring), None, of_answers)
+
+
+def scoring_to_json(scoring: Scoring | None) -> str | list[list[Any]] | None:
+    """Return a name, or [true label, answer, cost] for each cost; None for a scorer, which is code.
+
+    >>> scoring_to_json({("yes", "no"): 5.0}), scoring_to_json("f1"), scoring_to_json(max)
+    ([['yes', 'no', 5.0]], 'f1', None)
+    """
+    if scoring is None or isinstance(scoring, str):
+        return scoring
+    metric = find_metric(scoring)
+    if metric.costs is not None:
+        return [[*map(json_safe, pair), float(cost)] for pair, cost in metric.costs.items()]
+    is_named = isinstance(metric.scorer, partial) and metric.scorer.func in (
+        _by_name,
+        _precision_at,
+    )
+    return metric.name if is_named else None
+
+
+def scoring_from_json(data: str | list[list[Any]] | None) -> Scoring | None:
+    """Return what `scoring_to_json` was given, but for code."""
+    if isinstance(data, list):
+        return {(truth, answer): cost for truth, answer, cost in data}
+    return data
 
 
 def _is_of_answers(scorer: Any) -> bool:

@@ -36,6 +36,7 @@ from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import QuiltModel, TriedBound
+from driftquilt.quilt.metrics import scoring_from_json, scoring_to_json
 from driftquilt.search.bayes import Bayes
 from driftquilt.search.shared import Shared
 from driftquilt.text import json_safe
@@ -197,6 +198,7 @@ def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
         "engine": engine if isinstance(engine := settings.get("engine"), str) else "local",
         "search": search,
         "class_weight": weights,
+        "scoring": scoring_to_json(settings.get("scoring")),
         "random_state": int(state) if isinstance(state, int | np.integer) else None,
     }
     plain = {
@@ -217,7 +219,9 @@ def settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
     if isinstance(weights, list):
         weights = dict(weights)
     encode = "standard" if settings["encode"] is True else settings["encode"]  # an earlier version
-    return {**settings, "search": search, "class_weight": weights, "encode": encode}
+    scoring = scoring_from_json(settings.get("scoring"))  # early files have none
+    changed = {"search": search, "class_weight": weights, "encode": encode, "scoring": scoring}
+    return {**settings, **changed}
 
 
 def write_model(

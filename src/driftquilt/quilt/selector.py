@@ -47,7 +47,7 @@ from driftquilt.core.selection import Rule
 from driftquilt.data.categories import Categories
 from driftquilt.data.rows import Rows
 from driftquilt.errors import InputError
-from driftquilt.quilt.blending import blend_weights, blocks_of, choose_by_score
+from driftquilt.quilt.blending import ONE_ERROR, blend_weights, blocks_of, choose_by_score
 from driftquilt.quilt.classifier import QuiltClassifier, keep_features, refuse_one_class
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.metrics import Metric, Scoring, find_metric
@@ -60,7 +60,6 @@ _NEGLIGIBLE = 0.05  # share of the model below which a fit is not worth its time
 _SURE = 0.9  # probability of an answer without probabilities
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
 _FEWEST_FOLDS = 2
-_ONE_ERROR = 1.0  # by which a set has to score higher than the blend
 
 
 class TriedSet(NamedTuple):
@@ -399,7 +398,7 @@ class _Search:
         if not blend or metric.name != "log_loss":
             chances = np.stack([sets[number].chances for number in whole])
             scores = [self._scores(metric, np.tensordot(v, chances, axes=1)) for v in options]
-            errors = {"errors": _ONE_ERROR} if blend else {}
+            errors = {"errors": ONE_ERROR} if blend else {}
             mixture = options[choose_by_score(np.array(scores), **errors)]
         shares = np.zeros(len(sets))
         shares[whole] = mixture

@@ -24,7 +24,13 @@ from driftquilt.errors import MissingExtraError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.explanation import percent
 from driftquilt.quilt.method import TriedBound
-from driftquilt.report.lines import accuracy_chart, calibration_chart, page_chart
+from driftquilt.report.lines import (
+    Chart,
+    accuracy_chart,
+    calibration_chart,
+    page_chart,
+    score_chart,
+)
 from driftquilt.report.page import Drift, Page, mean_accuracies
 from driftquilt.report.quilt import drift_quilt, page_quilt
 from driftquilt.report.quilt_layout import Room
@@ -67,7 +73,8 @@ def render(page: Page) -> str:
         policy=_policy(script),
         style=drawings["drawings.css"] + _template("report.css"),
         quilt=_quilt(page.drifts),
-        accuracy=_accuracy(page),
+        accuracy=_drawn(accuracy_chart(page.accuracy, page.drifts)),
+        score=_drawn(None if page.score is None else score_chart(page.score, page.drifts)),
         scores=list(_scores(page.drifts)),
         script=script,
     )
@@ -88,8 +95,8 @@ def _quilt(drifts: Sequence[Drift]) -> str:
     return page_quilt(drift_quilt(drifts), Room(), label) if drifts else ""
 
 
-def _accuracy(page: Page) -> dict[str, Any] | None:
-    chart = accuracy_chart(page.accuracy, page.drifts)
+def _drawn(chart: Chart | None) -> dict[str, Any] | None:
+    """Return a chart over time with its legend."""
     if chart is None:
         return None
     lines = [(k, line.name, line.style) for k, line in enumerate(chart.views[0].lines)]
@@ -139,6 +146,7 @@ def view(page: Page) -> dict[str, Any]:
         ],
         "compared": [_compared(method) for method in page.methods],
         "metric": metric_words(page.methods[0].shown_score.metric) if page.methods else "",
+        "watched": "" if page.score is None else metric_words(page.score.metric),
     }
 
 
@@ -152,6 +160,8 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
         return []
     several = len(page.drifts) > 1
     tiles = [(str(len(page.drifts)), "models" if several else "model"), *_used_tile(page.drifts)]
+    if page.methods and page.methods[0].shown_score.value is not None:
+        return [*tiles, *_score_tiles(page.methods)]
     ours, *others = means.items() or [("", math.nan)]
     if ours[0]:
         since = ", from when each model took over" if page.accuracy is not None else ""
@@ -160,15 +170,27 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
     if others:
         best = max(others, key=lambda item: item[1])
         against = f"against {best[0]}, the best of the others"
-        tiles.append((_difference(page, best[0], ours[1] - best[1]), against))
+        tiles.append((number(ours[1] - best[1], 3, "+"), against))
     return tiles
 
 
-def _difference(page: Page, other: str, value: float) -> str:
-    """Return by how much we are better, if the rows it was measured on suffice to tell."""
-    verdicts = {method.name: method.verdict for method in page.methods}
-    is_unclear = verdicts.get(other) == "no clear difference"
-    return "no clear difference" if is_unclear else number(value, 3, "+")
+def _score_tiles(methods: Sequence[MethodScore]) -> Iterator[tuple[str, str]]:
+    """Yield the score by the metric that decides, and how the best of the others compares."""
+    quilt, *others = methods
+    metric = quilt.shown_score.metric
+    yield number(quilt.shown_score.value, 3), f"{metric_words(metric)} of {quilt.name}"
+    if metric != "accuracy":
+        yield number(quilt.accuracy, 3), f"accuracy of {quilt.name}"
+    alike = [other for other in others if other.comparison.metric == metric]
+    if not alike:
+        return
+    best = min(alike, key=lambda other: other.comparison.difference)
+    than = f"{best.name}, the best of the others"
+    if best.verdict == "no clear difference":
+        yield best.verdict, f"in {metric_words(metric)} from {than}"
+    else:
+        figure = number(abs(best.comparison.difference), 3)
+        yield figure, f"{best.verdict} in {metric_words(metric)} than {than}"
 
 
 def _compared(method: MethodScore) -> dict[str, Any]:

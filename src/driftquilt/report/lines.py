@@ -1,6 +1,6 @@
 """Line charts: accuracy over time, and scores by epoch.
 
-A chart is a value, made by `accuracy_chart`, `stream_accuracy` or `score_panels.score_charts`.
+A chart is a value, made by `accuracy_chart`, `score_chart`, `stream_accuracy` or `score_panels`.
 Places along the x axis are drawn as percentages, and lines are stretched to the width of the chart,
 so one SVG fits a phone, a wide screen and paper without a script. The script that shows values
 under the pointer reads them from the points of the lines.
@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from driftquilt.decision.measure import Quality
-from driftquilt.report.page import AccuracyLines, Drift, mean_accuracies
+from driftquilt.decision.measure import Quality, metric_words
+from driftquilt.report.page import AccuracyLines, Drift, ScoreLine, mean_accuracies
 from driftquilt.report.svg import METHODS, attribute, clean, content, shorten
 from driftquilt.text import plural
 
@@ -35,6 +35,7 @@ __all__ = [
     "chart_parts",
     "page_chart",
     "round_ticks",
+    "score_chart",
     "sparkline",
     "stream_accuracy",
 ]
@@ -158,6 +159,23 @@ def accuracy_chart(accuracy: AccuracyLines | None, drifts: Sequence[Drift]) -> C
     chart = _accuracies(_LABEL, "", places, values, (-0.4, len(drifts) - 0.6))
     names = tuple(clean(drift.name) for drift in drifts)
     return replace(chart, names=names, drifts=tuple((k, k) for k in places), dots=True)
+
+
+def score_chart(score: ScoreLine, drifts: Sequence[Drift]) -> Chart | None:
+    """Return the score of a stream by its metric; none where no row has one."""
+    known = [value for value in score.values if value is not None]
+    if not known:
+        return None
+    words = metric_words(score.metric)
+    lines = AccuracyLines(score.rows, {words: score.values}, score.window, score.drifts)
+    room = 0.05 * ((max(known) - min(known)) or abs(max(known)) or 1)
+    low, high = min(known) - room, max(known) + room
+    return replace(
+        _rolling(lines, drifts),
+        label=f"{words} over time",
+        y_range=(low, high),
+        y_ticks=round_ticks(low, high, 4),
+    )
 
 
 def calibration_chart(quality: Quality) -> Chart:

@@ -21,7 +21,7 @@ from driftquilt.data.column_types import ColumnFacts
 from driftquilt.decision.advice import Advice
 from driftquilt.decision.data_check import Finding
 from driftquilt.decision.decision import Decision, Origin
-from driftquilt.decision.measure import MethodScore
+from driftquilt.decision.measure import MethodScore, metric_words
 from driftquilt.quilt.explanation import SegmentUse, Selection
 from driftquilt.quilt.method import TriedBound
 from driftquilt.text import plural
@@ -34,6 +34,7 @@ __all__ = [
     "ColumnNote",
     "Drift",
     "Page",
+    "ScoreLine",
     "mean_accuracies",
     "page_of_decision",
     "page_of_replay",
@@ -87,6 +88,17 @@ class AccuracyLines:
 
 
 @dataclass(frozen=True)
+class ScoreLine:
+    """The score of a stream by a metric, each value over the `window` rows before a row."""
+
+    metric: str
+    rows: tuple[int, ...]
+    values: tuple[float | None, ...]
+    window: int
+    drifts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class ColumnNote:
     """A column of the data: its type, the share of missing values, a remark."""
 
@@ -118,6 +130,7 @@ class Page:
     origin: Origin | None = None
     checks: tuple[Finding, ...] | None = None
     advice: Advice | None = None
+    score: ScoreLine | None = None
 
 
 def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
@@ -177,6 +190,7 @@ def page_of_replay(
         "" if origin is None else origin.command,
         "the rows from drift to drift, or until a segment was full",
         origin=origin,
+        score=_score(replayed),
     )
 
 
@@ -196,6 +210,8 @@ def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
         f"({100 * share:.1f} % of all rows{among})."
         f"{' All data and current only have no such net beside them.' if alone else ''}",
     ]
+    if replayed.metric is not None:
+        sentences.append(_score_sentence(replayed))
     if replayed.drifts:
         last = replayed.drifts[-1]
         n_used = sum(use.used for use in last.selection)
@@ -205,6 +221,24 @@ def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
             f"{f'; {last.selection.composition()}' if len(last.selection) else ''}."
         )
     return tuple(sentences)
+
+
+def _score_sentence(replayed: Replayed) -> str:
+    """Return what the metric says of the last rows."""
+    last = replayed.accuracy[-1].score if replayed.accuracy else None
+    figure = "not defined" if last is None else f"{last:.3f}"
+    if last is not None and replayed.lower_is_better:
+        figure += ", and lower is better"
+    n_rows = plural(min(replayed.window, replayed.n_rows), "row")
+    return f"The {metric_words(replayed.metric or '')} of the last {n_rows} is {figure}."
+
+
+def _score(replayed: Replayed) -> ScoreLine | None:
+    scores = {row: value for row, value in replayed.scores.items() if row >= replayed.window}
+    if replayed.metric is None or not scores:
+        return None
+    rows, values = tuple(scores), tuple(scores.values())
+    return ScoreLine(replayed.metric, rows, values, replayed.window, replayed.drift_rows)
 
 
 def _drift(replayed: Replayed, drift: PromotedModel, counts: Counts) -> Drift:

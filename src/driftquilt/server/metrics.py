@@ -83,6 +83,14 @@ class _Streams(Collector):
                 CounterMetricFamily if grows else GaugeMetricFamily, name, text,
                 {s: float(v or 0) for s, v in values.items() if v is not None or field == "model"},
             )  # fmt: skip
+        score = GaugeMetricFamily(
+            "driftquilt_recent_score", "Score by the stream's metric, over the last thousand rows.",
+            labels=["stream", "metric"],
+        )  # fmt: skip
+        for stream, status in statuses.items():
+            if status.metric is not None and status.score is not None:
+                score.add_metric([stream, status.metric], status.score)
+        yield score
         feeds = {name: status.feed for name, status in statuses.items() if status.feed is not None}
         for name, grows, text, field in _OF_FEEDS:
             values = {stream: getattr(feed, field) for stream, feed in feeds.items()}

@@ -49,7 +49,7 @@ _EXAMPLES: dict[Any, tuple[dict[str, Any], ...]] = {
         {**_MATRIX, "labels": ["yes"]},
     ),
     NewStream: (
-        {"name": "clicks", "detector": "adwin", "settings": {"n_wait": 100}},
+        {"name": "clicks", "detector": "adwin", "settings": {"n_wait": 100}, "metric": "roc_auc"},
         {
             "name": "loans",
             "schema": {"columns": {"age": "number", "city": "text"}, "labels": ["no", "yes"]},

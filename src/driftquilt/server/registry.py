@@ -27,6 +27,7 @@ import msgspec
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier, present_weights
+from driftquilt.quilt.metrics import find_metric
 from driftquilt.server.bodies import read_each_label
 from driftquilt.server.ingestion import IdempotencyKeys
 from driftquilt.server.problems import Problem
@@ -189,6 +190,7 @@ def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
         new.detector,
         store=store,
         guard=Guard(**msgspec.to_builtins(new.guard)),
+        scoring=new.metric,
         **settings,
     )
 
@@ -204,6 +206,7 @@ def _expect_new(new: NewStream) -> None:
         "settings": lambda: StreamSettings(**new.settings),  # type: ignore[arg-type]
         "guard": lambda: Guard(**msgspec.to_builtins(new.guard)),
         "detector": lambda: make_detector(new.detector, 0),
+        "metric": lambda: find_metric(new.metric),
     }
     for part, make in parts.items():
         try:

@@ -62,7 +62,7 @@ NAME_WORDS = "a stream's name has 1 to 63 of a-z, 0-9, - and _, and begins with 
 MAX_LETTERS, MAX_ID_LETTERS = 1_000, 32
 #: Of an Idempotency-Key.
 KEY_LETTERS = r"[A-Za-z0-9_.:-]{1,128}"
-_MAX_DETECTOR_SETTINGS = 20
+_MAX_DETECTOR_SETTINGS, _MAX_METRIC_LETTERS = 20, 64
 _MAX_CLASS_WEIGHTS = 1_000
 
 Number = Annotated[float, Meta(ge=-FLOAT32_MAX, le=FLOAT32_MAX)]
@@ -231,6 +231,13 @@ class NewStream(_Strict):
     schema: Schema | None = None
     random_state: Annotated[int, Meta(ge=0, lt=2**32)] | None = None
     class_weight: ClassWeight | None = None
+    metric: Annotated[
+        str,
+        Meta(
+            max_length=_MAX_METRIC_LETTERS,
+            description="A metric to watch beside accuracy, such as roc_auc or f1.",
+        ),
+    ] | None = None  # fmt: skip
 
 
 # Answers.
@@ -290,6 +297,11 @@ class Stream(_Strict):
     n_current: int
     accuracy: float | None
     recent_accuracy: float | None
+    metric: str | None
+    score: Annotated[
+        float | None,
+        Meta(description="By the metric, over the last thousand rows; null if it is not defined."),
+    ]
     classes: list[Label]
     columns: dict[str, Kind]
     model: int | None

@@ -85,7 +85,12 @@ class Engine:
         self.setup, self.store, self._trainer = setup, store, trainer
         self._setup = setup.to_json()
         self.id = str(store.state.get("id", ""))  # early stores have none
-        self.learning = Learning(setup.detector, setup.seed, setup.settings.n_wait)
+        self.learning = Learning(
+            setup.detector,
+            setup.seed,
+            setup.settings.n_wait,
+            keep_answers=setup.metric is not None,
+        )
         self.columns = Columns()
         self.history = History(store, setup.settings)
         self.keyed = KeyedRows(store, setup.settings.max_waiting)
@@ -148,6 +153,8 @@ class Engine:
             guard=self._setup["guard"],
             settings=self._setup["settings"],
             class_weight=json_safe(self.setup.estimator.class_weight),
+            metric=self.setup.metric,
+            recent=None if learning.answered is None else learning.answered.freeze(),
         )
 
     def take_one(

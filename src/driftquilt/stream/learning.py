@@ -35,6 +35,7 @@ from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.learners.nets import Nets
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.stream.features import FAR, Features
+from driftquilt.stream.recent import RecentRows
 from driftquilt.stream.snapshot import Expert, Snapshot
 
 __all__ = ["FADE", "Champion", "Learning", "OnlineNet"]
@@ -48,7 +49,10 @@ _AHEAD_MAX = 30.0  # beyond it, exp makes no difference
 class Learning:
     """The two models, their balance, the detector, and what has been counted."""
 
-    def __init__(self, detector: Detector, seed: int, n_recent: int) -> None:
+    def __init__(
+        self, detector: Detector, seed: int, n_recent: int, *, keep_answers: bool = False
+    ) -> None:
+        """With `keep_answers` the last rows and what was answered are kept, for a score."""
         self.classes: list[Label] = []
         self._codes: dict[Label, int] = {}
         self.online = OnlineNet(MLP(learning_rate=_RATE), seed)
@@ -58,6 +62,7 @@ class Learning:
         self.n_right = 0
         self._losses = [0.0, 0.0]  # faded: champion's, online's
         self._recent: deque[float] = deque(maxlen=n_recent)  # champion's, of the current segment
+        self.answered = RecentRows() if keep_answers else None
         self._width = 0  # of the rows that the detector watches
 
     @property
@@ -93,6 +98,8 @@ class Learning:
             own = self.champion.learn(frame, code, len(self.classes))[:n_known]
             answer, online = self._mix(own, answer), answer
             self._weigh(own, online, code)
+        if self.answered is not None:
+            self.answered.add(code, answer)
         if (weights := self._weights) is not None:
             answer = answer * weights[:n_known]
         wrong = n_known > 0 and int(answer.argmax()) != code
@@ -120,6 +127,9 @@ class Learning:
         if self.champion is not None:
             nets = self.champion.tensors()
             tensors |= {f"champion.{name}": tensor for name, tensor in nets.items()}
+        if self.answered is not None:
+            kept = self.answered.pack()
+            tensors |= {f"answered.{name}": tensor for name, tensor in kept.items()}
         return tensors, {
             "classes": self.classes,
             "online": online,
@@ -138,7 +148,8 @@ class Learning:
         champion: Champion | None,
     ) -> None:
         """Go on from what `pack` gave; the champion comes as it was trained."""
-        parts: dict[str, dict[str, NDArray[Any]]] = {"online": {}, "champion": {}, "detector": {}}
+        kinds = ("online", "champion", "detector", "answered")
+        parts: dict[str, dict[str, NDArray[Any]]] = {kind: {} for kind in kinds}
         for name, tensor in tensors.items():
             kind, _, rest = name.partition(".")
             parts[kind][rest] = tensor
@@ -155,6 +166,8 @@ class Learning:
         self._losses = [record["losses"][name] for name in ("champion", "online")]
         self._recent.clear()
         self._recent.extend(record["recent"])
+        if self.answered is not None:
+            self.answered.unpack(parts["answered"])
 
     def _code(self, label: Label) -> int:
         code = self._codes.setdefault(label, len(self.classes))

@@ -61,6 +61,7 @@ from driftquilt.data.frame import (
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.metrics import Scoring
 from driftquilt.store.base import State, Store, state_to_json
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
@@ -105,6 +106,10 @@ class QuiltStream:
     trainer : Trainer
         Where trainings run that are not waited for: on a thread, or in a process of their own,
         `stream.workers.Workers()`.
+    scoring : str or dict, optional
+        A metric to watch beside accuracy, by the name of a scikit-learn scorer, or a cost matrix:
+        `status().score` is that of the last thousand rows. It chooses nothing; the estimator has
+        a `scoring` of its own.
     **settings
         How often to train and how much to keep; see `stream.settings.StreamSettings`.
 
@@ -122,11 +127,14 @@ class QuiltStream:
         guard: Guard | None = None,
         wait: bool = False,
         trainer: Trainer = on_thread,
+        scoring: Scoring | None = None,
         **settings: Any,
     ) -> None:
         estimator = QuiltClassifier() if estimator is None else estimator
         guard = Guard() if guard is None else guard
-        setup = Setup.of(estimator, detector, guard, wait=wait, n_wait=n_wait, **settings)
+        setup = Setup.of(
+            estimator, detector, guard, wait=wait, scoring=scoring, n_wait=n_wait, **settings
+        )
         with _opened(MemoryStore() if store is None else store) as opened:
             if opened.n_appended or opened.state or opened.models:
                 raise StoreError(

@@ -26,6 +26,13 @@ from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.metrics import (
+    Metric,
+    Scoring,
+    find_metric,
+    scoring_from_json,
+    scoring_to_json,
+)
 from driftquilt.quilt.model_file import settings_from_json, settings_to_json
 
 __all__ = ["FORMAT", "LET_ALL_THROUGH", "Guard", "Setup", "StreamSettings"]
@@ -161,6 +168,7 @@ class Setup:
     guard: Guard
     seed: int
     wait: bool = False
+    metric: Metric | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.estimator, QuiltClassifier):
@@ -179,6 +187,12 @@ class Setup:
             )
         if type(self.wait) is not bool:
             raise InputError(f"wait is {self.wait!r}; it takes True or False")
+        for owner, scoring in (("stream", self.metric), ("estimator", self.estimator.scoring)):
+            if scoring is not None and scoring_to_json(scoring) is None:
+                raise InputError(
+                    f"the scoring of the {owner} is {scoring!r}, which is code, and a store does "
+                    "not keep code; give the name of a metric, or a cost matrix"
+                )
 
     @classmethod
     def of(
@@ -188,6 +202,7 @@ class Setup:
         guard: Guard,
         *,
         wait: bool = False,
+        scoring: Scoring | None = None,
         **settings: Any,
     ) -> Setup:
         """A setup from what a caller gives; all that is random follows from one seed."""
@@ -197,7 +212,8 @@ class Setup:
         except ValueError as error:
             raise InputError(f"random_state is {state!r}; it takes an int, or None") from error
         made = make_detector(detector, seed)
-        return cls(StreamSettings.of(**settings), estimator, made, guard, seed, wait)
+        metric = None if scoring is None else find_metric(scoring)
+        return cls(StreamSettings.of(**settings), estimator, made, guard, seed, wait, metric)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -211,6 +227,7 @@ class Setup:
             "guard": asdict(self.guard),
             "seed": self.seed,
             "wait": self.wait,
+            "scoring": scoring_to_json(self.metric),
         }
 
     @classmethod
@@ -248,4 +265,6 @@ class Setup:
         if max_waiting is not None:
             settings = replace(settings, max_waiting=max_waiting)
         wait = data.get("wait", False) if wait is None else wait  # early stores do not say
-        return cls(settings, estimator, made, guard, data["seed"], wait)
+        scoring = scoring_from_json(data.get("scoring"))
+        metric = None if scoring is None else find_metric(scoring)
+        return cls(settings, estimator, made, guard, data["seed"], wait, metric)

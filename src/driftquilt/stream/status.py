@@ -15,11 +15,14 @@ True
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from driftquilt.data.frame import Label
-from driftquilt.text import plural
+from driftquilt.quilt.metrics import Metric
+from driftquilt.stream.recent import Window
+from driftquilt.text import json_safe, plural
 
 __all__ = ["StreamStatus"]
 
@@ -44,6 +47,8 @@ class StreamStatus:
     training             whether a training is under way
     failure              what stopped the stream from learning, if something did
     detector, guard, settings, class_weight   what it was set up with, as plain values
+    metric               what `score` is by, if a metric was chosen
+    recent               the last rows as they were answered, which are scored
     """
 
     n_rows: int
@@ -66,15 +71,29 @@ class StreamStatus:
     guard: Mapping[str, Any] = field(hash=False)
     settings: Mapping[str, Any] = field(hash=False)
     class_weight: Mapping[str, float] | str | None = field(default=None, hash=False)
+    metric: Metric | None = field(default=None, compare=False)
+    recent: Window | None = field(default=None, repr=False, compare=False)
 
     @property
     def accuracy(self) -> float | None:
         """Share of rows that were predicted right; None before the first row."""
         return self.n_right / self.n_rows if self.n_rows else None
 
+    @cached_property
+    def score(self) -> float | None:
+        """Score by the metric of the last rows, a thousand at most; None where it is not defined.
+
+        It is computed when it is first asked for. Losses and costs have no sign.
+        """
+        if self.metric is None or self.recent is None:
+            return None
+        return self.recent.score(self.metric, self.classes)
+
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, with the accuracy to six digits."""
-        values = {**vars(self)}
+        """Return plain values, with accuracy and score to six digits."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values |= {"metric": self.metric and self.metric.name, "score": json_safe(self.score, 6)}
+        del values["recent"]
         for name in ("classes", "models"):
             values[name] = list(values[name])
         for name in ("columns", "detector", "guard", "settings"):
@@ -83,9 +102,11 @@ class StreamStatus:
         return {**values, "accuracy": None if accuracy is None else round(accuracy, 6)}
 
     def __str__(self) -> str:
+        name = "" if self.metric is None else self.metric.name
         parts = [
             plural(self.n_rows, "row"),
             f"accuracy {self.accuracy or 0.0:.3f}",
+            *([] if self.score is None else [f"recent {name} {self.score:.3f}"]),
             plural(self.n_segments, "past segment"),
             "no model yet" if self.model is None else f"model {self.model}",
             "training" if self.training else "not training",

@@ -1,7 +1,7 @@
 // The status of a stream in tiles and words, updated with every status that arrives.
 
 import { announce, make, pairs, setText } from "./elements.js";
-import { count, decimals, duration, plural, sentence, time } from "./words.js";
+import { count, decimals, duration, metricWords, plural, sentence, time } from "./words.js";
 
 const MOST_NAMES = 50; // of columns, of classes
 
@@ -24,12 +24,21 @@ const TILES = [
   ["rows waiting for labels", (s) => count(s.n_waiting)],
 ];
 
-/** Tiles that stay where they are while their numbers move. */
+/** Tiles that stay where they are while their numbers move; that of a metric is there if there is one. */
 export const tiles = () => {
   const values = TILES.map(() => make("dd"));
   const list = make("dl", { class: "tiles" },
     TILES.map(([name], k) => make("div", {}, make("dt", {}, name), values[k])));
-  return { element: list, show: (stream) => TILES.forEach(([, words], k) => setText(values[k], words(stream))) };
+  const metric = make("dt"), score = make("dd");
+  const ofMetric = make("div", {}, metric, score);
+  const show = (stream) => {
+    TILES.forEach(([, words], k) => setText(values[k], words(stream)));
+    if (stream.metric === null) return;
+    setText(metric, `recent ${metricWords(stream.metric)}`);
+    setText(score, decimals(stream.score));
+    if (ofMetric.parentNode === null) list.insertBefore(ofMetric, list.children[1]);
+  };
+  return { element: list, show };
 };
 
 const feedWords = ({ feed }) => {

@@ -4,7 +4,7 @@ import { make, pairs } from "./elements.js";
 import { trainingWords } from "./facts.js";
 import { throttled } from "./live.js";
 import { ask, askDrawing, streamPath } from "./service.js";
-import { count, decimals, duration, plural, sentence } from "./words.js";
+import { count, decimals, duration, metricWords, plural, sentence } from "./words.js";
 
 const WAIT = 5_000;
 const AT_ONCE = 4; // requests for lines of accuracy
@@ -22,6 +22,7 @@ const card = (stream) => {
     make("div", { class: "accuracy-now" },
       make("p", {}, make("strong", {}, decimals(stream.recent_accuracy)), " recent accuracy"), spark),
     pairs("card-facts", [
+      ...(stream.metric === null ? [] : [[`recent ${metricWords(stream.metric)}`, decimals(stream.score)]]),
       ["rows", count(stream.n_rows)], ["drifts", count(stream.n_drifts)],
       ["model", stream.model === null ? "none yet" : String(stream.model)], ["label delay", delay]]),
     stream.failure === null ? null : make("p", { class: "failure" }, sentence(stream.failure)));

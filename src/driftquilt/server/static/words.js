@@ -12,6 +12,10 @@ export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const decimals = (value, digits = 3) =>
   value === null || value === undefined ? "–" : value.toFixed(digits);
 
+/** The name of a metric as people say it. */
+export const metricWords = (name) =>
+  ({ roc_auc: "AUC", f1: "F1" })[name] ?? name.replace(/^neg_/, "").replaceAll("_", " ");
+
 /** Seconds in the unit that leaves few digits. */
 export const duration = (seconds) => {
   const units = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]];
