@@ -30,8 +30,8 @@ MONTH = np.repeat(["April", "May", "June"], [150, 150, 60])
 TABLE = pd.DataFrame(
     {
         "age, years": rng.normal(size=360),
-        "city": rng.choice(["Oslo", "Rome", None], 360),
-        "paid": pd.array(rng.choice([True, False, None], 360), dtype="boolean"),
+        "city": np.array(["Oslo", "Rome", None], dtype=object)[np.arange(360) % 3],
+        "paid": pd.array([True, False, None, True] * 90, dtype="boolean"),
         "day": pd.date_range("2024-04-01", periods=360, freq="6h"),
     }
 )

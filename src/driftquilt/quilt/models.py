@@ -36,18 +36,20 @@ from driftquilt.quilt.selector import QuiltSelector
 from driftquilt.text import suggest
 
 __all__ = [
+    "AUTO",
     "MODELS",
     "Model",
     "ModelChoice",
     "choose_model",
     "kind_of_model",
     "load_model",
-    "make_model",
+    "make_selector",
 ]
 
 Model = QuiltClassifier | QuiltSelector
-#: The kinds of `make_model`.
-MODELS = (NET, *BOOSTERS)
+AUTO = "auto"
+#: What a model can be called; "auto" is the choice between two.
+MODELS = (NET, *BOOSTERS, AUTO)
 _OTHER = "hgb"
 _N_BLOCKS = 3
 _FEWEST = 12  # current rows by which models can be compared
@@ -55,16 +57,21 @@ _ONE_ERROR = 1.0  # by which the other has to score higher than the net
 
 
 class ModelChoice(NamedTuple):
-    """The model that was chosen, fitted, its kind, and the score of each kind on held-out rows.
+    """The kind that was chosen, both models, fitted, and the score of each on held-out rows.
 
     `metric` is the name of the score, of which higher is better; a log loss is negative.
     `scores` is empty if there were too few rows to compare.
     """
 
     kind: str
-    model: Model
+    models: dict[str, Model]
     metric: str
     scores: dict[str, float]
+
+    @property
+    def model(self) -> Model:
+        """The model that was chosen."""
+        return self.models[self.kind]
 
     def sentence(self) -> str:
         """What was chosen, and by how much."""
@@ -79,14 +86,23 @@ class ModelChoice(NamedTuple):
         )
 
 
-def make_model(kind: str, *, scoring: Scoring | None = None, random_state: int = 0) -> Model:
-    """Return a new model of a kind; `MissingExtraError` if its library is not installed."""
-    net = QuiltClassifier(random_state=random_state)
-    if kind == NET:
-        return net
+def make_selector(
+    kind: str,
+    *,
+    quilt: QuiltClassifier | None = None,
+    scoring: Scoring | None = None,
+    random_state: int = 0,
+) -> QuiltSelector:
+    """Return a selector around a booster; `MissingExtraError` if its library is not installed.
+
+    `quilt` has the settings of the net that ranks the segments.
+    """
     if kind not in BOOSTERS:
         raise InputError(f"unknown model {kind!r}; {suggest(kind, MODELS)}")
-    return QuiltSelector(make_booster(kind), quilt=net, scoring=scoring, random_state=random_state)
+    ranking = clone(quilt or QuiltClassifier()).set_params(random_state=random_state)
+    return QuiltSelector(
+        make_booster(kind), quilt=ranking, scoring=scoring, random_state=random_state
+    )
 
 
 def kind_of_model(model: Model) -> str:
@@ -105,18 +121,18 @@ def choose_model(
     y: Any,
     segments: ArrayLike | None = None,
     *,
+    quilt: QuiltClassifier | None = None,
     scoring: Scoring | None = None,
     random_state: int = 0,
 ) -> ModelChoice:
     """Fit the net and HistGradientBoostingClassifier, and return the one that predicts better.
 
-    `segments` is the segment of each row, the last one being the current one. `scoring` is what
-    "better" means, as in `QuiltSelector`; by default the log loss. It takes the extra `hgb`.
+    `segments` is the segment of each row, the last one being the current one. `quilt` has the
+    settings of the net. `scoring` is what "better" means, as in `QuiltSelector`; by default the
+    log loss. It takes the extra `hgb`.
     """
-    metric, quilt = find_metric(scoring), QuiltClassifier(random_state=random_state)
-    other = QuiltSelector(
-        make_booster(_OTHER), quilt=quilt, scoring=metric, random_state=random_state
-    )
+    metric = find_metric(scoring)
+    other = make_selector(_OTHER, quilt=quilt, scoring=metric, random_state=random_state)
     other.fit(X, y, segments=segments)
     net = other.quilt_
     if net is None:
@@ -125,13 +141,13 @@ def choose_model(
     assert other.held_out_ is not None  # noqa: S101  # there is a past
     current = np.flatnonzero(rows.codes == len(rows.segments) - 1)
     if len(current) < _FEWEST:
-        return ModelChoice(NET, net, metric.name, {})
-    kinds = (_OTHER, NET)  # the preferred one comes last
+        return ModelChoice(NET, {NET: net}, metric.name, {})
+    kinds: tuple[str, str] = (_OTHER, NET)  # the preferred one comes last
     chances = [other.held_out_, _hold_out(net, rows, current)]
     scores = np.array([_scores(metric, rows.y[current], p, rows.classes) for p in chances])
     kind = kinds[choose_by_score(scores, errors=_ONE_ERROR)]
     found = dict(zip(kinds, scores[:, 0].tolist(), strict=True))
-    return ModelChoice(kind, net if kind == NET else other, metric.name, found)
+    return ModelChoice(kind, {NET: net, _OTHER: other}, metric.name, found)
 
 
 def _hold_out(net: QuiltClassifier, rows: Rows, current: NDArray[np.intp]) -> NDArray[np.float64]:

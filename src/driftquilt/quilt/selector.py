@@ -43,6 +43,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from threadpoolctl import threadpool_limits
 
 from driftquilt import __version__
 from driftquilt.core.selection import Rule
@@ -76,6 +77,7 @@ _NEGLIGIBLE = 0.05  # share of the model below which a fit is not worth its time
 _SURE = 0.9  # probability of an answer without probabilities
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
 _FEWEST_FOLDS = 2
+_MANY = 10_000  # rows of a fit that threads can speed up; they wait for each other on fewer
 _ONE_ERROR = 1.0  # by which a set has to score higher than the blend
 
 
@@ -377,7 +379,10 @@ class _Trainer:
         model = clone(self.estimator)
         # Only this class gives the steps of a pipeline their weights.
         is_pipeline = isinstance(model, Pipeline)
-        with config_context(**({"enable_metadata_routing": False} if is_pipeline else {})):
+        with (
+            config_context(**({"enable_metadata_routing": False} if is_pipeline else {})),
+            threadpool_limits(1 if len(rows) < _MANY else None, "openmp"),
+        ):
             model.fit(self.take(rows), labels[places], **options)
         return _Fit(model, labels, codes)
 
@@ -481,7 +486,7 @@ class _Search:
         """Return what fits of these shares say of current rows they were not trained on."""
         if len(sets) == 1:
             return None
-        used = np.flatnonzero(shares)
+        used = np.flatnonzero(shares).tolist()
         judged = np.stack([sets[number].chances for number in used])
         chances: NDArray[np.float64] = np.tensordot(shares[used], judged, axes=1)
         return chances
