@@ -38,6 +38,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from driftquilt.errors import InputError
+from driftquilt.quilt.blending import blocks_of
 from driftquilt.text import suggest
 
 __all__ = ["Metric", "Scoring", "find_metric"]
@@ -92,6 +93,14 @@ class Metric:
             return math.nan
         labels = np.asarray(classes)
         return float(self.scorer(_Answers(labels, self.decide(p, labels)), p, labels[y]))
+
+    def jackknife(
+        self, y: NDArray[Any], chances: NDArray[Any], classes: NDArray[Any]
+    ) -> list[float]:
+        """Return the score of all rows, and those without each block of neighbours."""
+        everything = np.arange(len(y))
+        parts = [everything, *(np.delete(everything, block) for block in blocks_of(len(y)))]
+        return [self.score(y[part], chances[part], classes) for part in parts]
 
     def decide(self, chances: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
         """Return the code of each row's answer: the most probable class, or the cheapest one."""

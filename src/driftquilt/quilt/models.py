@@ -26,11 +26,11 @@ from sklearn.base import clone
 
 from driftquilt.data.rows import Rows
 from driftquilt.errors import InputError
-from driftquilt.quilt.blending import blocks_of, choose_by_score
+from driftquilt.quilt.blending import choose_by_score
 from driftquilt.quilt.boosters import BOOSTERS, kind_of, make_booster
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
-from driftquilt.quilt.metrics import Metric, Scoring, find_metric
+from driftquilt.quilt.metrics import Scoring, find_metric
 from driftquilt.quilt.model_file import NET, read_model
 from driftquilt.quilt.selector import QuiltSelector
 from driftquilt.text import suggest
@@ -144,7 +144,7 @@ def choose_model(
         return ModelChoice(NET, {NET: net}, metric.name, {})
     kinds: tuple[str, str] = (_OTHER, NET)  # the preferred one comes last
     chances = [other.held_out_, _hold_out(net, rows, current)]
-    scores = np.array([_scores(metric, rows.y[current], p, rows.classes) for p in chances])
+    scores = np.array([metric.jackknife(rows.y[current], p, rows.classes) for p in chances])
     kind = kinds[choose_by_score(scores, errors=_ONE_ERROR)]
     found = dict(zip(kinds, scores[:, 0].tolist(), strict=True))
     return ModelChoice(kind, {NET: net, _OTHER: other}, metric.name, found)
@@ -166,12 +166,3 @@ def _hold_out(net: QuiltClassifier, rows: Rows, current: NDArray[np.intp]) -> ND
             encoded = fresh.encoder_.transform(test.take(current[block]))
             chances[block] = fresh.model_.predict_proba(encoded)
     return chances
-
-
-def _scores(
-    metric: Metric, y: NDArray[Any], chances: NDArray[np.float64], classes: NDArray[Any]
-) -> list[float]:
-    """Return the score of all rows, and those without each block of neighbours."""
-    everything = np.arange(len(y))
-    parts = [everything, *(np.delete(everything, block) for block in blocks_of(len(y)))]
-    return [metric.score(y[part], chances[part], classes) for part in parts]

@@ -50,7 +50,7 @@ from driftquilt.core.selection import Rule
 from driftquilt.data.categories import Categories
 from driftquilt.data.rows import Rows
 from driftquilt.errors import DriftquiltError, InputError, ModelFileError
-from driftquilt.quilt.blending import blend_weights, blocks_of, choose_by_score
+from driftquilt.quilt.blending import blend_weights, choose_by_score
 from driftquilt.quilt.boosters import Stored, comes_from, kind_of
 from driftquilt.quilt.classifier import QuiltClassifier, keep_features, refuse_one_class
 from driftquilt.quilt.explanation import Selection
@@ -473,7 +473,9 @@ class _Search:
         options = [*np.eye(len(whole))[singles], *([mixture] if blend else [])]
         if not blend or metric.name != "log_loss":
             chances = np.stack([sets[number].chances for number in whole])
-            scores = [self._scores(metric, np.tensordot(v, chances, axes=1)) for v in options]
+            blends = [np.tensordot(v, chances, axes=1) for v in options]
+            classes = self.rows.classes
+            scores = [metric.jackknife(y[self.current], one, classes) for one in blends]
             errors = {"errors": _ONE_ERROR} if blend else {}
             mixture = options[choose_by_score(np.array(scores), **errors)]
         shares = np.zeros(len(sets))
@@ -569,12 +571,6 @@ class _Search:
         of_truth = one.chances[rows][np.arange(len(codes)), codes]
         logs: NDArray[np.float64] = np.log(np.maximum(of_truth, _LOWEST))
         return logs
-
-    def _scores(self, metric: Metric, chances: NDArray[np.float64]) -> list[float]:
-        """Return the score of all current rows, and those without each block of neighbours."""
-        y, n = self.rows.y[self.current], len(self.current)
-        parts = [np.arange(n), *(np.delete(np.arange(n), block) for block in blocks_of(n))]
-        return [metric.score(y[part], chances[part], self.rows.classes) for part in parts]
 
 
 def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
