@@ -20,6 +20,11 @@ project's folder:
 
     python -m benchmarks.selector --out selector.csv
     python -m benchmarks.selector --confirm
+
+With `--model auto`, `choose_model` is compared with the two models that it chooses from, the net
+and HistGradientBoostingClassifier, each with selection:
+
+    python -m benchmarks.selector --model auto --confirm
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +44,7 @@ from rich.console import Console
 
 from benchmarks.messy_tables import messy_table
 from benchmarks.real_tables import POSITIVES, PUBLIC, Case, scores
-from driftquilt import QuiltSelector
+from driftquilt import QuiltSelector, choose_model
 from driftquilt.data.categories import Categories
 
 STREAMS = (
@@ -47,6 +52,7 @@ STREAMS = (
     "usenet2",
 )  # fmt: skip
 POLICIES = ("all", "current", "last3", "fading", "column", "balanced")
+AUTO = ("auto", ("net", "hgb"))
 HALF_LIVES = (0.5, 1, 2, 4, 8)  # segments
 _SEGMENTS = {  # which are predicted, from the end, by kind and whether they confirm
     ("streams", False): (-1, -2), ("streams", True): (-3, -4),
@@ -131,6 +137,18 @@ def answers(case: Case) -> Iterator[tuple[str, NDArray[Any], float]]:
     yield "column", answer, np.nan
 
 
+def choices(case: Case) -> Iterator[tuple[str, NDArray[Any], float]]:
+    """What the net, HistGradientBoostingClassifier and the better of both say of the test rows."""
+    started = time.process_time()
+    choice = choose_model(case.X, case.y, case.segments)
+    cpu = time.process_time() - started
+    n_classes = int(max(case.y.max(), case.y_test.max())) + 1
+    for name, fitted in {**choice.models, "auto": choice.model}.items():
+        answer = np.zeros((len(case.y_test), n_classes))
+        answer[:, fitted.classes_] = fitted.predict_proba(case.X_test)
+        yield name, answer, cpu if name == "auto" else np.nan
+
+
 def _fit(
     X: pd.DataFrame, y: NDArray[Any], weight: NDArray[Any], X_test: pd.DataFrame, n_classes: int
 ) -> NDArray[np.float64]:
@@ -160,11 +178,11 @@ def _fading(X: pd.DataFrame, y: NDArray[Any], age: NDArray[Any]) -> NDArray[np.f
     return options[int(np.argmin(losses))]
 
 
-def compare(results: pd.DataFrame, score: str) -> pd.DataFrame:
+def compare(results: pd.DataFrame, score: str, ours: str, others: Sequence[str]) -> pd.DataFrame:
     """One score of every way, a line per table, with the distance to the best other way."""
     table = results.groupby(["table", "method"])[score].mean().unstack("method").dropna()
-    table = table[["selector", *POLICIES]]
-    table["lead"] = table["selector"] - table[list(POLICIES)].max(axis=1)
+    table = table[[ours, *others]]
+    table["lead"] = table[ours] - table[list(others)].max(axis=1)
     return table
 
 
@@ -174,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--model", choices=("lightgbm", "auto"), default="lightgbm")
     parser.add_argument("--kinds", default="streams,public,messy", help="by comma")
     parser.add_argument("--seeds", type=int, default=1, help="of generated tables")
     parser.add_argument("--confirm", action="store_true", help="segments and seeds not chosen on")
@@ -182,8 +201,9 @@ def main() -> None:
     first = 100 if options.confirm else 0
     seeds, kinds = list(range(first, first + options.seeds)), options.kinds.split(",")
     lines: list[dict[str, Any]] = []
+    is_auto = options.model == "auto"
     for case in cases(kinds, seeds, confirm=options.confirm):
-        for method, answer, cpu in answers(case):
+        for method, answer, cpu in choices(case) if is_auto else answers(case):
             found = {"auc": np.nan, **scores(case.y_test, answer), "cpu": cpu}
             lines.append({"table": case.table, "segment": case.segment, "method": method, **found})
         progress.print(f"{case.table}, segment {case.segment}")
@@ -191,9 +211,11 @@ def main() -> None:
     if options.out is not None:
         results.to_csv(options.out, index=False)
     for score in ("accuracy", "auc"):
-        table = compare(results, score)
+        table = compare(results, score, *(AUTO if is_auto else ("selector", POLICIES)))
         console.print(score, table.round(4).to_string(), "mean", table.mean().round(4).to_dict())
         console.print(f"best or within {_CLOSE}: {(table['lead'] >= -_CLOSE).mean():.0%}")
+    if is_auto:
+        return
     cpu = results.groupby(["table", "method"])["cpu"].mean().unstack("method")
     fits = (cpu["selector"] - cpu["all"]) / cpu["all"]
     console.print("overhead in fits on all rows", fits.round(1).to_dict(), f"{fits.median():.1f}")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from driftquilt.integrations.river import RiverQuilt
     from driftquilt.learners.torch_module import TorchLearner
     from driftquilt.quilt.classifier import QuiltClassifier, select_segments
+    from driftquilt.quilt.models import choose_model, load_model
     from driftquilt.quilt.selector import QuiltSelector
     from driftquilt.stream import QuiltStream
 
@@ -46,6 +47,8 @@ __all__ = [
     "StoreError",
     "TorchLearner",
     "__version__",
+    "choose_model",
+    "load_model",
     "select_segments",
 ]
 
@@ -60,6 +63,8 @@ _LAZY = {
     "QuiltStream": "driftquilt.stream",
     "RiverQuilt": "driftquilt.integrations.river",
     "TorchLearner": "driftquilt.learners.torch_module",
+    "choose_model": "driftquilt.quilt.models",
+    "load_model": "driftquilt.quilt.models",
     "select_segments": "driftquilt.quilt.classifier",
 }
 

@@ -38,7 +38,7 @@ def answers(n_rows: int) -> tuple[Any, Any]:
         ("f1", lambda y, p: f1_score(y, p > 0.5)),
         (COSTS, lambda y, p: np.mean(5 * (y & (p < 0.5)) + (~y & (p > 0.5)))),
     ],
-    ids=str,
+    ids=["roc_auc", "log_loss", "f1", "costs"],
 )
 def test_the_score_is_that_of_the_rows_as_they_were_answered(scoring: Any, expected: Any) -> None:
     status = learn(start(scoring=scoring), ROWS).status()

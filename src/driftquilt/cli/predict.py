@@ -39,6 +39,7 @@ from driftquilt.errors import InputError
 from driftquilt.integrations.onnx import OUTPUTS, describe_inputs
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.metrics import Metric
+from driftquilt.quilt.models import Model, kind_of_model, load_model
 from driftquilt.quilt.scores import Predictions, is_one_sided, shown_score
 from driftquilt.text import plural
 
@@ -80,7 +81,9 @@ def predict(
     form = TextFormat(delimiter, decimal, encoding)
     if out is not None:
         check_writable(out)
-    classifier = QuiltClassifier.load(model)
+    classifier = load_model(model)
+    if not hasattr(classifier, "predict_proba"):
+        raise InputError(f"{model} gives no probabilities; predict with QuiltSelector.load")
     _refuse_label(classifier, label)
     scoring = _read_metric(classifier, label, metric, cost)
     with read_data(data, form, needed=[label, *kept, *_known(classifier)]) as rows:
@@ -235,12 +238,12 @@ class _Tally:
         return document
 
 
-def _known(classifier: QuiltClassifier) -> list[str]:
+def _known(classifier: Model) -> list[str]:
     """Return the columns that the model predicts from; none if it goes by their order."""
     return list(getattr(classifier, "feature_names_in_", ()))
 
 
-def _refuse_label(classifier: QuiltClassifier, label: str | None) -> None:
+def _refuse_label(classifier: Model, label: str | None) -> None:
     if label is not None and label in _known(classifier):
         raise InputError(
             f"{label!r} is a column that the model predicts from, not the label; give --label the "
@@ -248,7 +251,7 @@ def _refuse_label(classifier: QuiltClassifier, label: str | None) -> None:
         )
 
 
-def _refuse_names(classifier: QuiltClassifier, kept: Sequence[str]) -> None:
+def _refuse_names(classifier: Model, kept: Sequence[str]) -> None:
     taken = [name for name in kept if name in (_ROW, *_answer_names(classifier))]
     if taken:
         raise InputError(
@@ -264,12 +267,12 @@ def _refuse_nested(table: Any, kept: Sequence[str]) -> None:
             )
 
 
-def _answer_names(classifier: QuiltClassifier) -> list[str]:
+def _answer_names(classifier: Model) -> list[str]:
     return ["prediction", *(f"p({name})" for name in classifier.classes_.tolist())]
 
 
 def _predictions(
-    classifier: QuiltClassifier, table: Any, label: str | None, kept: Sequence[str]
+    classifier: Model, table: Any, label: str | None, kept: Sequence[str]
 ) -> Iterator[Any]:
     """Yield a batch for each block of rows: numbers, columns kept, and answers."""
     known = _known(classifier) or [name for name in table.column_names if name != label]
@@ -310,7 +313,13 @@ def export(
     """
     if to.suffix.lower() != ".onnx":
         raise InputError(f"cannot write {to}: its name must end in .onnx")
-    classifier = QuiltClassifier.load(model)
+    classifier = load_model(model)
+    if not isinstance(classifier, QuiltClassifier):
+        raise InputError(
+            f"{model} holds a model of the kind {kind_of_model(classifier)}, and only a net can be "
+            "written as ONNX: select with --model net, or convert `estimators_` of "
+            "QuiltSelector.load with onnxmltools or skl2onnx"
+        )
     content = classifier.to_onnx(missing=missing)
     write_whole(to, content)
     inputs = describe_inputs(classifier, missing)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -65,6 +65,7 @@ from driftquilt.decision.decision import (
 from driftquilt.decision.measure import MethodScore, metric_words
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import percent
+from driftquilt.quilt.model_file import NET
 from driftquilt.report.page import page_of_decision
 from driftquilt.report.svg import clean, number
 from driftquilt.text import listing, plural
@@ -110,6 +111,10 @@ def select(
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
+    model: Annotated[
+        Literal["net", "lightgbm", "xgboost", "catboost", "hgb", "auto"],
+        typer.Option(help="What to train; auto is the better of net and hgb on held-out rows."),
+    ] = "net",
     engine: Engine = "local",
     address: Address = None,
     metric: MetricName = None,
@@ -176,6 +181,7 @@ def select(
                 drop=[*dropped, *segmented.drop],
                 watch=watch_steps,
                 estimator=QuiltClassifier(engine=engine, class_weight=weights),
+                model=model,
                 scoring=scoring,
                 incumbent=incumbent,
             )
@@ -239,8 +245,9 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     record = decision.to_json()
     keys = (
         "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
-        "cut", "advice", "metric", "incumbent", "threshold", "sentences", "blend",
-        "disparity_max", "past", "methods", "constant", "columns", "checks", "warnings", "origin",
+        "cut", "advice", "metric", "incumbent", "threshold", "kind", "choice", "sentences", "blend",
+        "disparity_max", "sets", "past", "methods", "constant", "columns", "checks", "warnings",
+        "origin",
     )  # fmt: skip
     return {key: record[key] for key in keys} | {"files": files}
 
@@ -302,7 +309,8 @@ def _methods(decision: Decision) -> Table:
     words, n_rows = metric_words(decision.metric), decision.methods[0].n_rows
     if not n_rows:
         return _validation(decision)
-    table = Table(title=f"{_capital(words)} on {plural(n_rows, 'held-out row')}")
+    kind = "" if decision.kind == NET else f" ({decision.kind})"
+    table = Table(title=f"{_capital(words)} on {plural(n_rows, 'held-out row')}{kind}")
     table.title_justify = "left"
     heads = ["method", words, "95 % interval", *_FIGURES, "Quilt is"]
     heads = [head for k, head in enumerate(heads) if k == 1 or head != words]

@@ -13,7 +13,7 @@ ids follow in order of appearance.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -92,6 +92,22 @@ class Rows:
             place[codes],
             weight[used],
         )
+
+    def columns_with_values(self) -> list[str]:
+        """The columns in which not everything is missing."""
+        assert not isinstance(self.features, np.ndarray)  # noqa: S101
+        kinds = {name: self.features.kind(name) for name in self.features.columns}
+        return [name for name, kind in kinds.items() if kind != "nothing"]
+
+    def select(self, names: Sequence[str]) -> Rows:
+        """The same rows with some of their columns; those of an array have none to select."""
+        features = self.features
+        if isinstance(features, ArrowFrame):
+            features = replace(features, parts={name: features.parts[name] for name in names})
+        elif isinstance(features, Frame):
+            columns = {name: features.column(name) for name in names}
+            features = Frame.of_arrays(columns, named=features.named)
+        return replace(self, features=features)
 
     def declare(self, classes: Any) -> Rows:
         """The same rows, with classes that none of them need have."""

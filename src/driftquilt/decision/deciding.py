@@ -6,6 +6,9 @@ Three models are trained in the same way and predict the same held-out rows:
     all data      both tests of a segment switched off, so that every past segment is used
     current only  no past at all
 
+The model is a net, or gradient boosting for which `QuiltSelector` chooses the past. That needs its
+rows in memory, so of very large tables it is given rows at even distances.
+
 No rows are copied to train on some of them: consecutive rows are sliced out of the Arrow table. If
 they are scattered, all rows are given and the others get weight 0, as if they were absent.
 
@@ -25,8 +28,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -57,14 +61,30 @@ from driftquilt.decision.scoring import Question
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier, present_weights, refuse_unknown_classes
 from driftquilt.quilt.executor import one_blas_thread
-from driftquilt.quilt.method import Fitted
-from driftquilt.quilt.metrics import Scoring, find_metric
+from driftquilt.quilt.method import Fitted, TriedBound
+from driftquilt.quilt.metrics import Metric, Scoring, find_metric
+from driftquilt.quilt.model_file import NET
+from driftquilt.quilt.models import (
+    AUTO,
+    MODELS,
+    Model,
+    ModelChoice,
+    choose_model,
+    kind_of_model,
+    make_selector,
+)
 from driftquilt.quilt.scores import Predictions
-from driftquilt.text import plural
+from driftquilt.quilt.selector import QuiltSelector
+from driftquilt.text import plural, suggest
 
 #: Called with the name of the step that begins, the number of steps done, and of all steps.
 Watch: TypeAlias = Callable[[str, int, int], None]
-Chances: TypeAlias = NDArray[np.float32]
+Chances: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+
+M = TypeVar("M", QuiltClassifier, QuiltSelector)
+
+#: Rows times columns that a model which is not a net is given.
+MAX_VALUES = 20_000_000
 
 _MAX_PAST_ROWS = 2_000  # of each past segment to predict
 _MAX_HELD_OUT = 100_000  # rows to predict
@@ -85,7 +105,8 @@ def decide(
     seed: int = 0,
     drop: Iterable[str] = (),
     watch: Watch | None = None,
-    estimator: QuiltClassifier | None = None,
+    estimator: Model | None = None,
+    model: str = NET,
     scoring: Scoring | None = None,
     incumbent: str | None = None,
 ) -> Decision:
@@ -94,6 +115,10 @@ def decide(
     The current segment is the last one, or the one that `current` names; later ones are then
     left out. The last `holdout` of its rows is for measuring; with 0 nothing is measured. The
     columns in `drop` are not learned from: name the one that the segments came from.
+
+    `model` is the kind of model: "net", "lightgbm", "xgboost", "catboost", "hgb", or "auto" for the
+    better of "net" and "hgb". `estimator` is a QuiltClassifier with the settings of the net, or a
+    QuiltSelector around your own model.
 
     `scoring` is the metric by which methods are compared, as in `quilt.metrics`; default log loss.
     It also chooses the bound and the blend of each method, unless the estimator has its own.
@@ -104,9 +129,9 @@ def decide(
     begin_step = _Steps(watch)
     begin_step()
     check_table(table)
-    clf = _prepare(estimator, seed)
+    clf = _prepare(estimator, model, seed)
     labels, facts = read_labels(table, label), describe(table)
-    refuse_unknown_classes(clf.class_weight, labels.classes.tolist())
+    refuse_unknown_classes(getattr(clf, "class_weight", None), labels.classes.tolist())
     drop = {*drop, *([] if incumbent is None else [incumbent])}
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
@@ -119,8 +144,13 @@ def decide(
     checks = find_problems(table, rows.features, labels, segments, layout, learned)
     facts = note_leakage(facts, [f.column for f in checks if f.kind == "segment_leak" and f.column])
     begin_step()
-    quilt = rows.fit(clf, layout.trained)
-    methods = _measure(rows, layout, quilt, question, begin_step)
+    used = _Used.of(layout, rows if model != NET or isinstance(clf, QuiltSelector) else None)
+    choice = None
+    if model == AUTO:
+        choice = rows.choose(clf, used.rows, question.metric, seed)
+        notes.append(choice.sentence())
+    quilt = rows.fit(clf, used.rows) if choice is None else choice.model
+    methods = _measure(rows, used, layout.held_out, quilt, question, begin_step)
     trained = [method for method in methods if method.name != INCUMBENT]
     begin_step()
     return Decision(
@@ -133,23 +163,63 @@ def decide(
         holdout=float(holdout),
         seed=seed,
         selection=quilt.selection_,
-        bounds=tuple(quilt.search_),
+        bounds=_bounds(quilt),
         correct=_past_accuracies(rows, layout, quilt),
         methods=methods,
         columns=leave_out(_learned(facts, quilt), label, drop),
-        warnings=(*_warnings(layout, holdout), *notes),
+        warnings=(*_warnings(layout, holdout), *used.notes, *notes),
         version=__version__,
         constant=question.constant(),
         checks=(*check_scores(trained, question.n_alike), *checks),
         metric=question.metric.name,
         incumbent=incumbent,
         threshold=quilt.threshold_,
+        kind=kind_of_model(quilt),
+        choice={} if choice is None else choice.scores,
+        sets=tuple(quilt.search_) if isinstance(quilt, QuiltSelector) else (),
         model=quilt,
         layout=layout,
     )
 
 
-def _learned(facts: Iterable[ColumnFacts], quilt: QuiltClassifier) -> Iterator[ColumnFacts]:
+@dataclass(frozen=True, eq=False)
+class _Used:
+    """The rows that models are trained on: all that may be, or those that fit in memory."""
+
+    past: Rows
+    current: Rows
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, layout: Layout, in_memory: LabelledTable | None) -> _Used:
+        """Take all rows, or with a table whose rows have to be in memory, at most so many."""
+        current = layout.current
+        past = layout.trained[: len(layout.trained) - len(current)]
+        if in_memory is None:
+            return cls(past, current)
+        n_max = MAX_VALUES // in_memory.features.num_columns
+        n_all = len(past) + len(current)
+        if n_all <= n_max:
+            return cls(past, current)
+        current = spread(current, n_max // 2)
+        past = spread(past, n_max - len(current))
+        n_used = len(past) + len(current)
+        note = f"this model holds its rows in memory: it was given {n_used:,} of {n_all:,} rows"
+        return cls(past, current, (note,))
+
+    @property
+    def rows(self) -> Rows:
+        """Past and current rows, segment by segment."""
+        return np.concatenate([self.past, self.current])
+
+
+def _bounds(quilt: Model) -> tuple[TriedBound, ...]:
+    """Return the bounds that the net tried; of a selector, the net that ranks for it."""
+    net = quilt if isinstance(quilt, QuiltClassifier) else quilt.quilt_
+    return () if net is None else tuple(net.search_)
+
+
+def _learned(facts: Iterable[ColumnFacts], quilt: Model) -> Iterator[ColumnFacts]:
     """Yield the facts; a column without a value among the rows to train on is not used."""
     known = {*quilt.feature_names_in_}
     note = "left out: it has no value in the rows to train on"
@@ -170,16 +240,27 @@ class _Steps:
         self._done += 1
 
 
-def _prepare(estimator: QuiltClassifier | None, seed: int) -> QuiltClassifier:
-    if estimator is None:
-        return QuiltClassifier(random_state=seed)
-    if not isinstance(estimator, QuiltClassifier) or not estimator.encode:
+def _prepare(estimator: Model | None, model: str, seed: int) -> Model:
+    """Return the model to fit; to choose one, the net."""
+    if model not in MODELS:
+        raise InputError(f"unknown model {model!r}; {suggest(model, MODELS)}")
+    if isinstance(estimator, QuiltSelector) and model == NET:
+        if not hasattr(estimator, "predict_proba"):
+            raise InputError(f"{estimator.estimator!r} gives no probabilities; give another model")
+        own: QuiltSelector = clone(estimator).set_params(random_state=seed)
+        return own
+    clf = QuiltClassifier() if estimator is None else estimator
+    if not isinstance(clf, QuiltClassifier) or not clf.encode:
         raise InputError(
             f"the estimator is {estimator!r}; give a QuiltClassifier that encodes columns "
-            "(encode='robust' or 'standard')"
+            "(encode='robust' or 'standard'), or without `model` a QuiltSelector"
         )
-    clf: QuiltClassifier = clone(estimator).set_params(random_state=seed)
-    return clf
+    if model != NET and clf.class_weight is not None:
+        raise InputError(f"class_weight is for the model {NET!r} only, but the model is {model!r}")
+    if model in (NET, AUTO):
+        net: QuiltClassifier = clone(clf).set_params(random_state=seed)
+        return net
+    return make_selector(model, quilt=clf, random_state=seed)
 
 
 def _refuse_holdout(layout: Layout, holdout: float, n_min: int) -> None:
@@ -222,16 +303,17 @@ def _ask(
 
 def _measure(
     rows: LabelledTable,
-    layout: Layout,
-    quilt: QuiltClassifier,
+    used: _Used,
+    held_out: Rows,
+    quilt: Model,
     question: Question,
     begin_step: Callable[[], None],
 ) -> tuple[MethodScore, ...]:
-    held_out = spread(layout.held_out, _MAX_HELD_OUT)
+    held_out = spread(held_out, _MAX_HELD_OUT)
     models, validation = dict[str, Predictions](), dict[str, float]()
 
-    def add(name: str, clf: QuiltClassifier) -> None:
-        folds = rows.predict_folds(clf, layout.current)
+    def add(name: str, clf: Model, trained: Rows) -> None:
+        folds = rows.hold_out(clf, trained, used.current)
         chances = np.concatenate([fold.chances for fold in folds])
         codes = np.concatenate([fold.y for fold in folds])
         clf.threshold_ = question.tune(codes, chances)
@@ -239,18 +321,20 @@ def _measure(
         found = rows.predict(clf, held_out)
         models[name] = _align(clf, found, question.classes)
 
-    add(QUILT, quilt)
+    add(QUILT, quilt, used.rows)
     begin_step()
-    other = clone(quilt).set_params(use_disparity=False, use_gain=False)
-    add(ALL_DATA, rows.fit(other, layout.trained))
+    other = clone(quilt)
+    if isinstance(other, QuiltClassifier):
+        other.set_params(use_disparity=False, use_gain=False)
+    add(ALL_DATA, rows.fit(other, used.rows, selects=False), used.rows)
     begin_step()
-    if len(np.unique(rows.labels.codes[layout.current])) > 1:
+    if len(np.unique(rows.labels.codes[used.current])) > 1:
         other = clone(quilt)  # frees the previous one, with the codes of all its rows
-        add(CURRENT_ONLY, rows.fit(other, layout.current))
+        add(CURRENT_ONLY, rows.fit(other, used.current, selects=False), used.current)
     return question.score(models, validation)
 
 
-def _align(clf: QuiltClassifier, chances: Chances, classes: NDArray[Any]) -> Predictions:
+def _align(clf: Model, chances: Chances, classes: NDArray[Any]) -> Predictions:
     """Return predictions over all classes; a model gives those it has not seen no chance."""
     places = np.searchsorted(classes, clf.classes_)
     full = np.zeros((len(chances), len(classes)))
@@ -258,9 +342,7 @@ def _align(clf: QuiltClassifier, chances: Chances, classes: NDArray[Any]) -> Pre
     return Predictions(full, places[np.searchsorted(clf.classes_, clf.answers(chances))])
 
 
-def _past_accuracies(
-    rows: LabelledTable, layout: Layout, quilt: QuiltClassifier
-) -> dict[str, float]:
+def _past_accuracies(rows: LabelledTable, layout: Layout, quilt: Model) -> dict[str, float]:
     """Return the model's accuracy on a sample of each past segment."""
     return {
         str(name): float(rows.correct(quilt, spread(layout.of(k), _MAX_PAST_ROWS)).mean())
@@ -303,16 +385,21 @@ class LabelledTable:
         incomplete = frozenset(name for name in names if not present(features[name]).all())
         return cls(features, labels, segments, read_in_place(features), incomplete)
 
-    def fit(self, clf: QuiltClassifier, rows: Rows) -> QuiltClassifier:
-        """Train on these rows only; columns and classes that none of them has are left out."""
+    def fit(self, clf: M, rows: Rows, *, selects: bool = True) -> M:
+        """Train on these rows only; columns and classes that none of them has are left out.
+
+        Without `selects`, a selector takes all of them as they are.
+        """
+        if isinstance(clf, QuiltSelector):
+            X, y, segments = self._read(rows)
+            with _quiet():
+                return clf.fit(X, y, segments if selects else None)
         seen = self.labels.classes[self.labels.present(rows)].tolist()
         clf.set_params(class_weight=present_weights(clf.class_weight, seen))
         used = np.zeros(self.features.num_rows, dtype=bool)
         used[rows] = True
         X = self.features.select(self._names(used))
-        with warnings.catch_warnings():  # `decide` reports both once, not at every training
-            warnings.filterwarnings("ignore", message="segments appear in the order")
-            warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        with _quiet():
             bounds = _runs(used)
             if len(bounds) > _FEW_RUNS + len(used) // SMALLEST_PIECE:
                 return self._fit_weighed(clf, X, used)
@@ -324,16 +411,45 @@ class LabelledTable:
             y = self.labels.to_fit(codes[0] if len(codes) == 1 else np.concatenate(codes))
             return clf.fit(X, y, segments=segments).forget_rows()
 
-    def correct(self, clf: QuiltClassifier, rows: Rows) -> NDArray[np.bool_]:
+    def choose(self, net: Model, rows: Rows, metric: Metric, seed: int) -> ModelChoice:
+        """Fit the net and gradient boosting on these rows, and choose."""
+        assert isinstance(net, QuiltClassifier)  # noqa: S101
+        X, y, segments = self._read(rows)
+        with _quiet():
+            return choose_model(X, y, segments, quilt=net, scoring=metric, random_state=seed)
+
+    def correct(self, clf: Model, rows: Rows) -> NDArray[np.bool_]:
         """Return whether the answer to each row is its label."""
         right: NDArray[np.bool_] = clf.answers(self.predict(clf, rows)) == self.labels.of(rows)
         return right
 
-    def predict(self, clf: QuiltClassifier, rows: Rows) -> Chances:
+    def predict(self, clf: Model, rows: Rows) -> Chances:
         """Return the probabilities of the classes that the model knows, some rows at a time."""
         parts = np.split(rows, range(BLOCK, len(rows), BLOCK)) if len(rows) else []
         nothing = np.zeros((0, len(clf.classes_)), dtype=np.float32)
+        if isinstance(clf, QuiltSelector):
+            columns = self.features.select([*clf.feature_names_in_])
+            return np.concatenate([nothing, *(clf.predict_proba(columns.take(p)) for p in parts)])
         return np.concatenate([nothing, *(self._chances(clf, clf.model_, part) for part in parts)])
+
+    def hold_out(self, clf: Model, trained: Rows, current: Rows) -> list[FoldPredictions]:
+        """Return what models that are trained alike say of current rows they have not seen."""
+        if isinstance(clf, QuiltClassifier):
+            return self.predict_folds(clf, current)
+        y = np.searchsorted(clf.classes_, self.labels.of(current))
+        if clf.held_out_ is not None:
+            return [FoldPredictions(y, clf.held_out_)]
+        chances = np.zeros((len(y), len(clf.classes_)))
+        for block in np.array_split(np.arange(len(y)), clf.n_folds):
+            rest = trained[~np.isin(trained, current[block])]
+            known = np.unique(self.labels.of(rest))
+            codes = np.searchsorted(clf.classes_, known)
+            if len(known) == 1:
+                chances[block[:, None], codes] = 1
+            else:
+                other = self.fit(clone(clf), rest, selects=False)
+                chances[block[:, None], codes] = self.predict(other, current[block])
+        return [FoldPredictions(y, chances)]
 
     def predict_folds(self, clf: QuiltClassifier, current: Rows) -> list[FoldPredictions]:
         """Return what each fold's model says of the current rows it was not trained on.
@@ -356,10 +472,17 @@ class LabelledTable:
             for model, (_, part) in zip(clf.model_.by_fold(), divided, strict=True)
         ]
 
-    def validation_accuracy(self, clf: QuiltClassifier, folds: list[FoldPredictions]) -> float:
+    def validation_accuracy(self, clf: Model, folds: list[FoldPredictions]) -> float:
         """Return the mean over folds of the accuracy on rows it was not trained on."""
         shares = [(clf.answers(fold.chances) == clf.classes_[fold.y]).mean() for fold in folds]
         return float(np.mean(shares))
+
+    def _read(self, rows: Rows) -> tuple[pa.Table, Any, pa.ChunkedArray]:
+        """Return these rows in memory: columns that have a value among them, labels, segments."""
+        used = np.zeros(self.features.num_rows, dtype=bool)
+        used[rows] = True
+        X = self.features.select(self._names(used)).take(rows)
+        return X, self.labels.to_fit(self.labels.codes[rows]), self.segments.take(pa.array(rows))
 
     def _names(self, used: NDArray[np.bool_]) -> list[str]:
         return [
@@ -382,6 +505,15 @@ class LabelledTable:
         assert clf.encoder_ is not None  # noqa: S101
         with one_blas_thread():
             return model.predict_proba(clf.encoder_.transform(self.in_place.take(rows)))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Ignore two warnings that `decide` reports once, not at every training."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="segments appear in the order")
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        yield
 
 
 def _runs(used: NDArray[np.bool_]) -> list[tuple[int, int]]:

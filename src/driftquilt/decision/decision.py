@@ -14,7 +14,7 @@ True
 
 In a folder, a decision is four files:
 
-    model.safetensors  the classifier, for `QuiltClassifier.load`
+    model.safetensors  the model, for `load_model`
     selected.parquet   rows of the used past segments and of the current one, with their weights
     report.html        the report, if it can be drawn
     selection.json     the decision
@@ -54,6 +54,9 @@ from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import TriedBound
+from driftquilt.quilt.model_file import NET
+from driftquilt.quilt.models import Model, load_model
+from driftquilt.quilt.selector import TriedSet
 from driftquilt.text import json_safe, plural
 
 #: Raised when decisions of the previous version can no longer be read.
@@ -65,7 +68,10 @@ _ADDED = pa.schema(
     {f"{OURS}segment": pa.string(), f"{OURS}weight": pa.float64(), f"{OURS}held_out": pa.bool_()}
 )
 _NOT_IN_JSON = ("model", "layout")
-_NOT_IN_EARLY_FILES = ("cut", "constant", "origin", "checks", "metric", "incumbent", "threshold")
+_NOT_IN_EARLY_FILES = (
+    "cut", "constant", "origin", "checks", "metric", "incumbent", "threshold", "kind", "choice",
+    "sets",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,9 @@ class Decision:
     what a person should look at in the data. Methods are compared by `metric`; `incumbent` is the
     column with predictions of the model in use. `threshold` is the probability from which on the
     model answers the second of two classes, if it is tuned. `model` and `layout` (the rows by
-    segment) are None in a decision read from JSON.
+    segment) are None in a decision read from JSON. `kind` is that of the model, such as "net" or
+    "lightgbm". Where it was chosen among two, `choice` has the score of each on held-out rows, of
+    which higher is better; `sets` are the training sets that a model other than a net was tried on.
     """
 
     label: str
@@ -143,7 +151,10 @@ class Decision:
     metric: str = "accuracy"
     incumbent: str | None = None
     threshold: float | None = None
-    model: QuiltClassifier | None = field(default=None, repr=False)
+    kind: str = NET
+    choice: dict[str, float] = field(default_factory=dict)
+    sets: tuple[TriedSet, ...] = ()
+    model: Model | None = field(default=None, repr=False)
     layout: Layout | None = field(default=None, repr=False)
 
     def sentences(self) -> tuple[str, str, str]:
@@ -186,6 +197,7 @@ class Decision:
             **values,
             "selection": self.selection.to_json(),
             "bounds": [bound._asdict() for bound in self.bounds],
+            "sets": [one._asdict() for one in self.sets],
             "methods": [method.to_json() for method in self.methods],
             "constant": None if self.constant is None else self.constant._asdict(),
             "origin": None if self.origin is None else self.origin.to_json(),
@@ -232,6 +244,9 @@ class Decision:
                 "metric": str(data.get("metric", "accuracy")),
                 "incumbent": data.get("incumbent"),
                 "threshold": data.get("threshold"),
+                "kind": str(data.get("kind", NET)),
+                "choice": dict(data.get("choice", {})),
+                "sets": tuple(map(read_set, data.get("sets", ()))),
             }
         )
         decision.to_json()  # a value of the wrong type fails here, not later
@@ -242,6 +257,12 @@ def read_bound(record: dict[str, Any]) -> TriedBound:
     """Read a bound from JSON, where a loss that is not finite is null."""
     loss = record["validation_loss"]
     return TriedBound(**{**record, "validation_loss": float("nan") if loss is None else loss})
+
+
+def read_set(record: dict[str, Any]) -> TriedSet:
+    """Read a training set from JSON, where a score that is not defined is null."""
+    score = record["score"]
+    return TriedSet(**{**record, "score": float("nan") if score is None else score})
 
 
 def write_decision(
@@ -304,7 +325,9 @@ def read_decision(out: str | os.PathLike[str], learner: Learner | None = None) -
                 f"{file} does not belong to {SELECTION}: it is missing, was changed, or writing it "
                 "was interrupted; select again"
             )
-    return replace(decision, model=QuiltClassifier.load(path.with_name(MODEL), learner))
+    file = path.with_name(MODEL)
+    model = load_model(file) if learner is None else QuiltClassifier.load(file, learner)
+    return replace(decision, model=model)
 
 
 def remove_if_empty(folder: Path) -> None:

@@ -3,6 +3,7 @@
 QuiltClassifier            scikit-learn's contract
 QuiltSelector              the same for any scikit-learn estimator
 select_segments            the answer alone
+choose_model, load_model   the better of the net and gradient boosting; a model file of any kind
 Quilt, DEFAULT, PAPER      the method on segments, and its two presets
 Selection, SegmentUse      what became of every past segment, and why
 Threads, Processes         where trainings run
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         Training,
         TriedBound,
     )
+    from driftquilt.quilt.models import ModelChoice, choose_model, load_model
     from driftquilt.quilt.selector import QuiltSelector, TriedSet
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Executor",
     "Fitted",
     "Method",
+    "ModelChoice",
     "Processes",
     "Quilt",
     "QuiltClassifier",
@@ -48,6 +51,8 @@ __all__ = [
     "Training",
     "TriedBound",
     "TriedSet",
+    "choose_model",
+    "load_model",
     "one_blas_thread",
     "select_segments",
 ]
@@ -67,6 +72,7 @@ _MODULES = {
         "Training",
         "TriedBound",
     ),
+    "models": ("ModelChoice", "choose_model", "load_model"),
     "selector": ("QuiltSelector", "TriedSet"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -72,6 +72,11 @@ class Metric:
     uses_answers: bool = False
 
     @property
+    def is_named(self) -> bool:
+        """Whether a name or costs stand for it; others are code."""
+        return self.costs is not None or isinstance(self.scorer, partial)
+
+    @property
     def is_loss(self) -> bool:
         """Whether the score is a negated loss or cost, to be shown without its sign."""
         return self.costs is not None or self.name in _ALIASES or self.name.startswith("neg_")

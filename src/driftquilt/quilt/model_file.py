@@ -1,7 +1,8 @@
-"""A fitted classifier in one file: weights as safetensors, everything else as JSON in its header.
+"""A fitted model in one file: weights as safetensors, everything else as JSON in its header.
 
-Weights of all models are tensors named "number.name"; settings, classes, encoding and explanation
-are one JSON record. Rows are not saved, and neither is code: a model trained by your own learner
+Weights of all nets are tensors named "number.name"; settings, classes, encoding and explanation
+are one JSON record. A `QuiltSelector` has bytes for weights, and the kind of its estimator in the
+record. Rows are not saved, and neither is code: a model trained by your own learner
 needs that learner again. The header has a SHA-256 of weights and record, so damage is noticed
 before anything is used. Nothing is ever unpickled. A file is replaced as a whole, or not at all.
 
@@ -46,17 +47,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT",
+    "NET",
+    "classes_from_json",
+    "classes_to_json",
     "pack",
     "read_model",
     "settings_from_json",
     "settings_to_json",
     "starts_alike",
+    "threshold_of",
     "unpack",
     "write_model",
 ]
 
 #: Raised when files of the version before can no longer be read.
 FORMAT = 1
+#: The kind of a model that is a net; that of a `QuiltSelector` is its estimator's.
+NET = "net"
 _START = 9  # bytes by which a safetensors file is known
 _SEARCHES = {"Shared": Shared, "Bayes": Bayes}
 
@@ -78,7 +85,7 @@ def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
         "version": __version__,
         "settings": settings_to_json(settings),
         "learner": None if type(learner) is MLP else learner.settings(),
-        "classes": {"dtype": clf.classes_.dtype.str, "values": clf.classes_.tolist()},
+        "classes": classes_to_json(clf.classes_),
         "encoder": None if clf.encoder_ is None else clf.encoder_.to_json(),
         "rows": None if clf.encoder_ is not None else [clf.row_dtype_.str, *clf.row_shape_],
         "shares": list(clf.model_.shares),
@@ -98,6 +105,10 @@ def unpack(
     where: str,
 ) -> C:
     """The classifier that `pack` took apart; `where` it was found is for messages."""
+    if (kind := record.get("kind", NET)) != NET:
+        raise ModelFileError(
+            f"{where} holds a model of the kind {kind}; read it with QuiltSelector.load"
+        )
     try:
         return _restore(cls, tensors, record, learner)
     except DriftquiltError:
@@ -116,20 +127,30 @@ def _restore(
         )
     clf = cls(**settings_from_json(record["settings"]), learner=learner)
     clf.learner_ = clf.make_learner()
-    clf.classes_ = np.array(record["classes"]["values"], dtype=record["classes"]["dtype"])
+    clf.classes_ = classes_from_json(record["classes"])
     clf.selection_ = Selection.from_json(record["selection"])
     shares = tuple(map(float, record.get("shares", ())))
     n_models = len(shares) or len(clf.selection_.folds)
     models = _models(tensors, clf.learner_, n_models, len(clf.classes_))
     clf.model_ = QuiltModel(models=models, shares=shares, selection=clf.selection_)
     clf.class_weights_ = _class_weights(record, len(clf.classes_))
-    clf.threshold_ = _threshold(record, len(clf.classes_))
+    clf.threshold_ = threshold_of(record, len(clf.classes_))
     clf.search_ = [TriedBound(*line) for line in record["search"]]
     clf.disparity_max_ = clf.selection_.disparity_max
     _restore_input(clf, record)
     if not all(starts_alike(clf.learner_, clf.example_row(), model) for model in models):
         raise ModelFileError("the weights are not those of a net for the rows it describes")
     return clf
+
+
+def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
+    """The classes as JSON knows them."""
+    return {"dtype": classes.dtype.str, "values": classes.tolist()}
+
+
+def classes_from_json(record: dict[str, Any]) -> NDArray[Any]:
+    """What `classes_to_json` was given."""
+    return np.array(record["values"], dtype=record["dtype"])
 
 
 def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64] | None:
@@ -140,7 +161,7 @@ def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64
     return None if weights is None else np.array(weights, dtype=np.float64)
 
 
-def _threshold(record: dict[str, Any], n_classes: int) -> float | None:
+def threshold_of(record: dict[str, Any], n_classes: int) -> float | None:
     """The threshold of two classes; early files have none."""
     threshold = record.get("threshold")
     if threshold is not None and (n_classes != 2 or not 0 <= threshold <= 1):  # noqa: PLR2004

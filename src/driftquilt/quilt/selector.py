@@ -27,10 +27,11 @@ array(['buys', 'leaves'], dtype='<U6')
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,17 +43,33 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from threadpoolctl import threadpool_limits
 
+from driftquilt import __version__
 from driftquilt.core.selection import Rule
 from driftquilt.data.categories import Categories
 from driftquilt.data.rows import Rows
-from driftquilt.errors import InputError
-from driftquilt.quilt.blending import ONE_ERROR, blend_weights, blocks_of, choose_by_score
+from driftquilt.errors import DriftquiltError, InputError, ModelFileError
+from driftquilt.quilt.blending import ONE_ERROR, Judge, blend_weights, choose_by_score
+from driftquilt.quilt.boosters import Stored, comes_from, kind_of
 from driftquilt.quilt.classifier import QuiltClassifier, keep_features, refuse_one_class
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.metrics import Metric, Scoring, find_metric
+from driftquilt.quilt.model_file import (
+    NET,
+    classes_from_json,
+    classes_to_json,
+    read_model,
+    settings_from_json,
+    settings_to_json,
+    threshold_of,
+    write_model,
+)
+from driftquilt.text import json_safe
 
 __all__ = ["QuiltSelector", "TriedSet"]
+
+S = TypeVar("S", bound="QuiltSelector")
 
 _N_BEST = 3  # sets that go on after the first block, with "everything"
 _BELIEF = 1.0  # rows that speak for each set before any is seen
@@ -60,6 +77,7 @@ _NEGLIGIBLE = 0.05  # share of the model below which a fit is not worth its time
 _SURE = 0.9  # probability of an answer without probabilities
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
 _FEWEST_FOLDS = 2
+_MANY = 10_000  # rows of a fit that threads can speed up; they wait for each other on fewer
 
 
 class TriedSet(NamedTuple):
@@ -87,7 +105,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         What is trained: LightGBM, XGBoost, CatBoost, a scikit-learn classifier or pipeline. One
         whose `fit` takes no `sample_weight` is given resampled rows instead. Data frames reach it
         as they are, but for LightGBM, CatBoost, XGBoost with `enable_categorical` and
-        `HistGradientBoostingClassifier` text columns become pandas categories.
+        `HistGradientBoostingClassifier` they become pandas frames in which text is categories and
+        a date is its place in the day, the week and the year.
     quilt : QuiltClassifier, optional
         What ranks the past segments; by default `QuiltClassifier()`.
     scoring : str, dict or callable, optional
@@ -121,6 +140,15 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         Every training set that was judged, with its score.
     metric_ : Metric
         What `scoring` stands for.
+    quilt_ : QuiltClassifier or None
+        What ranked the past segments, fitted; None without a past, and in a loaded model.
+    held_out_ : ndarray or None
+        Probabilities of the current rows, in their order, by fits that were not trained on them;
+        None without a past, and in a loaded model.
+    threshold_ : float or None
+        Of two classes, the probability from which on `predict` answers the second one; None for
+        the most probable class, or with a cost matrix the cheapest. Set it after `fit`, which
+        forgets it; `save` keeps it.
 
     """
 
@@ -164,12 +192,13 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         estimator = self.estimator if self.random_state is None else _seeded(self.estimator, seed)
         trainer = _Trainer(estimator, X, kept, rows.classes, rows.y, seed)
         ranking = self._rank(rows, seed)
+        self.threshold_: float | None = None
         search = _Search(trainer, rows, _order(ranking), self.n_folds, self.judged_rows)
         sets = search.judge()
-        has_chances = hasattr(self.estimator, "predict_proba")
-        self.metric_ = find_metric(self.scoring or (None if has_chances else "accuracy"))
+        self.metric_ = self._find_metric()
         shares = search.share(sets, self.metric_, blend=self.blend)
         by_share = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
+        self.held_out_ = search.held_out(sets, shares)
         self._fits = [search.train(sets[number]) for number in by_share]
         self._categories = trainer.categories
         self.estimators_ = [fit.model for fit in self._fits]
@@ -183,15 +212,48 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row; with a cost matrix as `scoring`, the cheapest."""
-        chances = self._chances(X)
-        labels: NDArray[Any] = self.classes_[self.metric_.decide(chances, self.classes_)]
+        """The most probable class of each row; with a cost matrix as `scoring`, the cheapest.
+
+        With `threshold_`, it is the second of two classes from that probability on.
+        """
+        return self.answers(self._chances(X))
+
+    def answers(self, probabilities: NDArray[Any]) -> NDArray[Any]:
+        """The classes that `predict` answers with at these probabilities."""
+        if self.threshold_ is not None:
+            codes = (probabilities * [self.threshold_, 1 - self.threshold_]).argmax(axis=1)
+        else:
+            codes = self.metric_.decide(probabilities, self.classes_)
+        labels: NDArray[Any] = self.classes_[codes]
         return labels
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities of each row, in the order of `classes_`."""
         return self._chances(X)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write estimators, categories, settings and explanation to one safetensors file.
+
+        Each estimator is in the format of its library: LightGBM, XGBoost, CatBoost; those of
+        scikit-learn, pipelines included, take the extra `hgb`. Others, and your own classes, are
+        code and refused. The rows seen are not part of it.
+        """
+        check_is_fitted(self)
+        write_model(path, *_pack(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; it predicts as the saved one did, bit for bit."""
+        tensors, record = read_model(path)
+        if record.get("kind", NET) == NET:
+            raise ModelFileError(f"{path} holds a net; read it with QuiltClassifier.load")
+        try:
+            return _unpack(cls, tensors, record)
+        except DriftquiltError:
+            raise
+        except Exception as error:  # every library has errors of its own
+            raise ModelFileError(f"{path} is not a selector's model file: {error!r}") from error
 
     def explain(self) -> str:
         """One sentence per past segment: what it counts in the model, and why."""
@@ -234,13 +296,19 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _rank(self, rows: Rows, seed: int) -> Selection:
         """Let Quilt score the past segments; there is nothing to score without a past."""
+        self.quilt_: QuiltClassifier | None = None
         if len(rows.segments) == 1:
             return Selection((), (), (), Rule(), rows.segments[0], len(rows.y))
         quilt = QuiltClassifier() if self.quilt is None else clone(self.quilt)
         if quilt.random_state is None and self.random_state is not None:
             quilt.set_params(random_state=seed)
-        selection: Selection = quilt.fit_rows(rows).selection_
+        self.quilt_ = quilt.fit_rows(rows).forget_rows()
+        selection: Selection = self.quilt_.selection_
         return selection
+
+    def _find_metric(self) -> Metric:
+        has_chances = hasattr(self.estimator, "predict_proba")
+        return find_metric(self.scoring or (None if has_chances else "accuracy"))
 
     def _keep_features(self, rows: Rows) -> None:
         if hasattr(self, "feature_names_in_"):
@@ -256,6 +324,11 @@ class _Fit:
     model: Any
     labels: NDArray[Any]
     codes: NDArray[np.intp]
+
+    @classmethod
+    def of_one_class(cls, labels: NDArray[Any], codes: NDArray[np.intp]) -> _Fit:
+        """Make a fit that always answers with its one class."""
+        return cls(DummyClassifier().fit(np.zeros((1, 1)), labels), labels, codes)
 
     def chances(self, X: Any, n_classes: int) -> NDArray[np.float64]:
         """Return the class probabilities of each row, (n, C)."""
@@ -295,18 +368,20 @@ class _Trainer:
             rows = _resample(rows, weight, self.seed)
         codes, places = np.unique(self.y[rows], return_inverse=True)
         if len(codes) == 1:  # which many estimators refuse
-            model = DummyClassifier().fit(np.zeros((len(rows), 1)), self.classes[self.y[rows]])
-            return _Fit(model, self.classes[codes], codes)
+            return _Fit.of_one_class(self.classes[codes], codes)
         options: dict[str, Any] = {keyword: weight} if is_weighted and keyword else {}
-        if _comes_from(self.estimator, "catboost") and self.categories.columns:
-            options["cat_features"] = list(self.categories.columns)
+        if comes_from(self.estimator, "catboost") and self.categories.values:
+            options["cat_features"] = list(self.categories.text_columns)
         # XGBoost takes labels from 0 on without a gap.
-        is_coded = _comes_from(_last_step(self.estimator), "xgboost")
+        is_coded = comes_from(_last_step(self.estimator), "xgboost")
         labels = np.arange(len(codes)) if is_coded else self.classes[codes]
         model = clone(self.estimator)
         # Only this class gives the steps of a pipeline their weights.
         is_pipeline = isinstance(model, Pipeline)
-        with config_context(**({"enable_metadata_routing": False} if is_pipeline else {})):
+        with (
+            config_context(**({"enable_metadata_routing": False} if is_pipeline else {})),
+            threadpool_limits(1 if len(rows) < _MANY else None, "openmp"),
+        ):
             model.fit(self.take(rows), labels[places], **options)
         return _Fit(model, labels, codes)
 
@@ -397,12 +472,25 @@ class _Search:
         options = [*np.eye(len(whole))[singles], *([mixture] if blend else [])]
         if not blend or metric.name != "log_loss":
             chances = np.stack([sets[number].chances for number in whole])
-            scores = [self._scores(metric, np.tensordot(v, chances, axes=1)) for v in options]
+            blends = [np.tensordot(v, chances, axes=1) for v in options]
+            judge = Judge(metric, self.rows.classes)
+            scores = [judge.scores(y[self.current], one) for one in blends]
             errors = {"errors": ONE_ERROR} if blend else {}
             mixture = options[choose_by_score(np.array(scores), **errors)]
         shares = np.zeros(len(sets))
         shares[whole] = mixture
         return shares
+
+    def held_out(
+        self, sets: Sequence[_Set], shares: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return what fits of these shares say of current rows they were not trained on."""
+        if len(sets) == 1:
+            return None
+        used = np.flatnonzero(shares).tolist()
+        judged = np.stack([sets[number].chances for number in used])
+        chances: NDArray[np.float64] = np.tensordot(shares[used], judged, axes=1)
+        return chances
 
     def train(self, one: _Set) -> _Fit:
         """Train on all rows of a set."""
@@ -483,11 +571,92 @@ class _Search:
         logs: NDArray[np.float64] = np.log(np.maximum(of_truth, _LOWEST))
         return logs
 
-    def _scores(self, metric: Metric, chances: NDArray[np.float64]) -> list[float]:
-        """Return the score of all current rows, and those without each block of neighbours."""
-        y, n = self.rows.y[self.current], len(self.current)
-        parts = [np.arange(n), *(np.delete(np.arange(n), block) for block in blocks_of(n))]
-        return [metric.score(y[part], chances[part], self.rows.classes) for part in parts]
+
+def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Estimators as bytes, and a record of everything else, of a fitted selector."""
+    stored = Stored.of(model.estimator)
+    tensors = {
+        str(number): np.frombuffer(stored.dump(fit.model), dtype=np.uint8)
+        for number, fit in enumerate(model._fits)
+        if len(fit.codes) > 1
+    }
+    fits = [[classes_to_json(fit.labels), fit.codes.tolist()] for fit in model._fits]
+    record = {
+        "version": __version__,
+        "kind": kind_of(model.estimator),
+        "estimator": stored.to_json(),
+        "settings": _settings_to_json(model.get_params(deep=False)),
+        "classes": classes_to_json(model.classes_),
+        "fits": fits,
+        "shares": model.shares_.tolist(),
+        "categories": model._categories.to_json(),
+        "n_features": int(model.n_features_in_),
+        "names": list(getattr(model, "feature_names_in_", ())) or None,
+        "threshold": model.threshold_,
+        "selection": model.selection_.to_json(),
+        "search": json_safe(model.search_),
+    }
+    return tensors, record
+
+
+def _unpack(cls: type[S], tensors: dict[str, NDArray[Any]], record: dict[str, Any]) -> S:
+    """Return the selector that `_pack` took apart."""
+    stored, fits = Stored.from_json(record["estimator"]), list[_Fit]()
+    for number, (labels, codes) in enumerate(record["fits"]):
+        known = classes_from_json(labels), np.array(codes, dtype=np.intp)
+        content = tensors.get(str(number))
+        if content is None:
+            fits.append(_Fit.of_one_class(*known))
+        else:
+            fits.append(_Fit(stored.load(content.tobytes()), *known))
+    models = [fit.model for fit in fits if len(fit.codes) > 1]
+    model = cls(stored.make(models), **_settings_from_json(record["settings"]))
+    model._fits, model._categories = fits, Categories.from_json(record["categories"])
+    model.classes_ = classes_from_json(record["classes"])
+    model.estimators_, model.shares_ = [fit.model for fit in fits], np.array(record["shares"])
+    model.estimator_ = model.estimators_[0]
+    model.metric_ = model._find_metric()
+    model.threshold_ = threshold_of(record, len(model.classes_))
+    model.selection_ = Selection.from_json(record["selection"])
+    model.search_ = [TriedSet(*line) for line in record["search"]]
+    model.quilt_ = model.held_out_ = None
+    model.n_features_in_ = record["n_features"]
+    if record["names"] is not None:
+        model.feature_names_in_ = np.array(record["names"], dtype=object)
+    if len(fits) != len(model.shares_) or max(map(max, (fit.codes for fit in fits))) >= len(
+        model.classes_
+    ):
+        raise ValueError("shares, estimators and classes do not belong together")
+    return model
+
+
+def _settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
+    quilt, state = settings["quilt"], settings["random_state"]
+    if quilt is not None and quilt.learner is not None:
+        raise InputError("a model whose quilt has your own learner cannot be saved: it is code")
+    metric = None if settings["scoring"] is None else find_metric(settings["scoring"])
+    if metric is not None and not metric.is_named:
+        raise InputError(
+            f"a model with the scoring {metric.name!r} cannot be saved: it is code; give the name "
+            "of a scorer or a cost matrix"
+        )
+    costs = metric and metric.costs and [[*pair, cost] for pair, cost in metric.costs.items()]
+    return {
+        "quilt": None if quilt is None else settings_to_json(quilt.get_params(deep=False)),
+        "scoring": costs or (metric and metric.name),
+        "blend": bool(settings["blend"]),
+        "n_folds": int(settings["n_folds"]),
+        "judged_rows": None if settings["judged_rows"] is None else int(settings["judged_rows"]),
+        "random_state": int(state) if isinstance(state, Integral) else None,
+    }
+
+
+def _settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
+    quilt, scoring = settings["quilt"], settings["scoring"]
+    if isinstance(scoring, list):
+        scoring = {(truth, answer): cost for truth, answer, cost in scoring}
+    made = None if quilt is None else QuiltClassifier(**settings_from_json(quilt))
+    return {**settings, "quilt": made, "scoring": scoring}
 
 
 def _order(ranking: Selection) -> list[int]:
@@ -498,21 +667,16 @@ def _order(ranking: Selection) -> list[int]:
 
 def _categories(estimator: Any, X: Any) -> Categories:
     """Return how text columns reach an estimator."""
-    if _comes_from(estimator, "lightgbm"):
+    if comes_from(estimator, "lightgbm"):
         return Categories.fit(X)
-    if _comes_from(estimator, "xgboost") and estimator.get_params().get("enable_categorical"):
+    if comes_from(estimator, "xgboost") and estimator.get_params().get("enable_categorical"):
         return Categories.fit(X)
-    if _comes_from(estimator, "catboost") and estimator.get_params().get("cat_features") is None:
+    if comes_from(estimator, "catboost") and estimator.get_params().get("cat_features") is None:
         return Categories.fit(X, missing="")
     if isinstance(estimator, HistGradientBoostingClassifier):
         by_type = isinstance(estimator.categorical_features, str)
         return Categories.fit(X, limit=estimator.max_bins) if by_type else Categories()
     return Categories()
-
-
-def _comes_from(estimator: Any, package: str) -> bool:
-    """Whether a class of the estimator is of a package, which need not be installed."""
-    return any(cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__)
 
 
 def _last_step(estimator: Any) -> Any:

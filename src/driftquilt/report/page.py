@@ -153,7 +153,7 @@ def page_of_decision(decision: Decision, *, title: str = "") -> Page:
         None,
         _notes(decision.columns),
         decision.warnings,
-        {"driftquilt": decision.version},
+        {"driftquilt": decision.version, "model": decision.kind},
         "" if decision.origin is None else decision.origin.command,
         decision.cut,
         decision.methods,

@@ -1,0 +1,168 @@
+"""Which model: the net, or gradient boosting; chosen by held-out rows, and read from any file.
+
+`choose_model` fits both on the past that still holds and compares what they say of current rows
+that they were not trained on. Blocks in time of the current rows are held out, and the net is
+fitted without each of them; its validation loss would flatter it, as that is the lowest over
+epochs. `QuiltSelector` holds blocks out anyway. The net is taken unless the other scores higher by
+more than a standard error; of few rows the difference says little, and the net is the smaller
+model.
+
+>>> rng = np.random.default_rng(0)
+>>> X, month = rng.normal(size=(660, 2)), np.repeat(["April", "May", "June"], [300, 300, 60])
+>>> y = (X[:, 0] > 0) ^ (month == "April")
+>>> choice = choose_model(X, y, month, random_state=0)
+>>> choice.kind, type(choice.model).__name__, sorted(choice.scores)
+('net', 'QuiltClassifier', ['hgb', 'net'])
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from driftquilt.data.rows import Rows
+from driftquilt.errors import InputError
+from driftquilt.quilt.blending import ONE_ERROR, Judge, choose_by_score
+from driftquilt.quilt.boosters import BOOSTERS, kind_of, make_booster
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.executor import one_blas_thread
+from driftquilt.quilt.metrics import Scoring, find_metric
+from driftquilt.quilt.model_file import NET, read_model
+from driftquilt.quilt.selector import QuiltSelector
+from driftquilt.text import suggest
+
+__all__ = [
+    "AUTO",
+    "MODELS",
+    "Model",
+    "ModelChoice",
+    "choose_model",
+    "kind_of_model",
+    "load_model",
+    "make_selector",
+]
+
+Model = QuiltClassifier | QuiltSelector
+AUTO = "auto"
+#: What a model can be called; "auto" is the choice between two.
+MODELS = (NET, *BOOSTERS, AUTO)
+_OTHER = "hgb"
+_N_BLOCKS = 3
+_FEWEST = 12  # current rows by which models can be compared
+
+
+class ModelChoice(NamedTuple):
+    """The kind that was chosen, both models, fitted, and the score of each on held-out rows.
+
+    `metric` is the name of the score, of which higher is better; a log loss is negative.
+    `scores` is empty if there were too few rows to compare.
+    """
+
+    kind: str
+    models: dict[str, Model]
+    metric: str
+    scores: dict[str, float]
+
+    @property
+    def model(self) -> Model:
+        """The model that was chosen."""
+        return self.models[self.kind]
+
+    def sentence(self) -> str:
+        """What was chosen, and by how much."""
+        if not self.scores:
+            return f"The model is {self.kind}: there are too few current rows to compare."
+        ahead = self.scores[self.kind] - max(v for k, v in self.scores.items() if k != self.kind)
+        figures = ", ".join(f"{kind} {score:.4f}" for kind, score in self.scores.items())
+        how = "is ahead" if ahead > 0 else "is behind by less than a standard error"
+        return (
+            f"The model is {self.kind}: on held-out current rows it {how} in {self.metric} "
+            f"({figures}; difference {ahead:+.4f})."
+        )
+
+
+def make_selector(
+    kind: str,
+    *,
+    quilt: QuiltClassifier | None = None,
+    scoring: Scoring | None = None,
+    random_state: int = 0,
+) -> QuiltSelector:
+    """Return a selector around a booster; `MissingExtraError` if its library is not installed.
+
+    `quilt` has the settings of the net that ranks the segments.
+    """
+    if kind not in BOOSTERS:
+        raise InputError(f"unknown model {kind!r}; {suggest(kind, MODELS)}")
+    ranking = clone(quilt or QuiltClassifier()).set_params(random_state=random_state)
+    return QuiltSelector(
+        make_booster(kind), quilt=ranking, scoring=scoring, random_state=random_state
+    )
+
+
+def kind_of_model(model: Model) -> str:
+    """Return the kind of a model: "net", or that of its estimator."""
+    return NET if isinstance(model, QuiltClassifier) else kind_of(model.estimator)
+
+
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model that `QuiltClassifier.save` or `QuiltSelector.save` wrote."""
+    is_net = read_model(path)[1].get("kind", NET) == NET
+    return QuiltClassifier.load(path) if is_net else QuiltSelector.load(path)
+
+
+def choose_model(
+    X: Any,
+    y: Any,
+    segments: ArrayLike | None = None,
+    *,
+    quilt: QuiltClassifier | None = None,
+    scoring: Scoring | None = None,
+    random_state: int = 0,
+) -> ModelChoice:
+    """Fit the net and HistGradientBoostingClassifier, and return the one that predicts better.
+
+    `segments` is the segment of each row, the last one being the current one. `quilt` has the
+    settings of the net. `scoring` is what "better" means, as in `QuiltSelector`; by default the
+    log loss. It takes the extra `hgb`.
+    """
+    metric = find_metric(scoring)
+    other = make_selector(_OTHER, quilt=quilt, scoring=metric, random_state=random_state)
+    other.fit(X, y, segments=segments)
+    net = other.quilt_
+    if net is None:
+        raise InputError("there is no past segment, so there is nothing to choose; fit a model")
+    rows = Rows.read(X, y, segments)
+    assert other.held_out_ is not None  # noqa: S101  # there is a past
+    current = np.flatnonzero(rows.codes == len(rows.segments) - 1)
+    if len(current) < _FEWEST:
+        return ModelChoice(NET, {NET: net}, metric.name, {})
+    kinds: tuple[str, str] = (_OTHER, NET)  # the preferred one comes last
+    chances = [other.held_out_, _hold_out(net, rows, current)]
+    judge = Judge(metric, rows.classes)
+    scores = np.array([judge.scores(rows.y[current], p) for p in chances])
+    kind = kinds[choose_by_score(scores, errors=ONE_ERROR)]
+    found = dict(zip(kinds, scores[:, 0].tolist(), strict=True))
+    return ModelChoice(kind, {NET: net, _OTHER: other}, metric.name, found)
+
+
+def _hold_out(net: QuiltClassifier, rows: Rows, current: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return what nets say of blocks of current rows that they were not trained on."""
+    chances = np.zeros((len(current), len(rows.classes)))
+    for block in np.array_split(np.arange(len(current)), _N_BLOCKS):
+        weight = rows.weight.copy()
+        weight[current[block]] = 0
+        used = rows.weighing(weight)
+        names = used.columns_with_values()
+        fresh = clone(net).fit_rows(used.select(names))
+        test = rows.select(names).features
+        assert fresh.encoder_ is not None  # noqa: S101
+        assert not isinstance(test, np.ndarray)  # noqa: S101
+        with one_blas_thread():
+            encoded = fresh.encoder_.transform(test.take(current[block]))
+            chances[block] = fresh.model_.predict_proba(encoded)
+    return chances
