@@ -108,8 +108,9 @@ def test_it_drops_the_other_world_and_beats_all_data_and_the_present_alone(
 
 
 def test_what_was_tried_is_a_list_and_shares_add_up(fitted: QuiltSelector) -> None:
-    tried = [(line.n_segments, line.balanced) for line in fitted.search_]
+    tried = [(line.n_segments, line.balanced) for line in fitted.search_ if not line.recent]
     assert tried == [(4, False), (0, False), (1, False), (2, False), (4, True)]
+    assert [line.n_segments for line in fitted.search_ if line.recent] == [2]
     assert sum(line.share for line in fitted.search_) == pytest.approx(1)
     assert fitted.shares_.sum() == pytest.approx(1)
     assert len(fitted.estimators_) == np.count_nonzero([line.share for line in fitted.search_])

@@ -2,10 +2,10 @@
 
 Quilt's own net ranks the past segments. Training sets are nested along that ranking: the current
 rows with nothing, the best past segment, the best 2, 4, ... and all of them, and all of them with
-the current rows weighted up to half of the total. The estimator itself judges them: blocks in time
-of the labelled current rows take turns at being held out, and what a set is worth is what a model
-trained on it says of rows that it was not trained on. After the first block only the best sets and
-"everything" go on.
+the current rows weighted up to half of the total. One more has the last two past segments, whatever
+their rank. The estimator itself judges them: blocks in time of the labelled current rows take turns
+at being held out, and what a set is worth is what a model trained on it says of rows that it was
+not trained on. After the first block only the best sets and "everything" go on.
 
 The model is a blend of the estimator's fits on these sets, as in `blending`: weights of highest
 likelihood, drawn back towards "everything" as far as the held-out rows leave doubt. Most sets have
@@ -77,15 +77,17 @@ _NEGLIGIBLE = 0.05  # share of the model below which a fit is not worth its time
 _SURE = 0.9  # probability of an answer without probabilities
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
 _FEWEST_FOLDS = 2
+_RECENT = 2  # past segments of the set that goes by time
 _MANY = 10_000  # rows of a fit that threads can speed up; they wait for each other on fewer
 
 
 class TriedSet(NamedTuple):
     """A training set that was judged, in a line.
 
-    It has the current rows and those of the `n_segments` best past segments, `n_rows` in all. If
-    it is `balanced`, current rows count up to half of the total. `score` is that of the `n_judged`
-    held-out rows; `share` is how much of the model was trained on it.
+    It has the current rows and those of the `n_segments` best past segments, or the last ones if
+    it is `recent`, `n_rows` in all. If it is `balanced`, current rows count up to half of the
+    total. `score` is that of the `n_judged` held-out rows; `share` is how much of the model was
+    trained on it.
     """
 
     n_segments: int
@@ -94,6 +96,7 @@ class TriedSet(NamedTuple):
     n_judged: int
     score: float
     share: float
+    recent: bool = False
 
 
 class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -160,7 +163,7 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         scoring: Scoring | None = None,
         blend: bool = True,
         n_folds: int = 3,
-        judged_rows: int | None = 5_000,
+        judged_rows: int | None = 2_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -400,6 +403,7 @@ class _Set:
 
     n_segments: int
     balanced: bool
+    recent: bool
     past: NDArray[np.intp]
     chances: NDArray[np.float64]
 
@@ -435,8 +439,13 @@ class _Search:
         """Return every training set, "everything" first."""
         n = len(self.order)
         sizes = [n, *(k for k in (0, *(2**power for power in range(n.bit_length()))) if k < n)]
-        sets = [self._make_set(size, balanced=False) for size in sizes]
-        return [*sets, self._make_set(n, balanced=True)] if n else sets
+        sets = [self._make_set(size) for size in sizes]
+        if not n:
+            return sets
+        sets.append(self._make_set(n, balanced=True))
+        recent = self._make_set(_RECENT, recent=True)
+        is_new = not any(np.array_equal(recent.past, one.past) for one in sets)
+        return [*sets, recent] if is_new else sets
 
     def judge(self) -> list[_Set]:
         """Hold blocks of current rows out, one after the other; give up poor sets after one."""
@@ -517,6 +526,7 @@ class _Search:
                 int(one.judged.sum()),
                 metric.score(y[one.judged], one.chances[one.judged], self.rows.classes),
                 float(share),
+                one.recent,
             )
             for one, share in zip(sets, shares, strict=True)
         ]
@@ -535,10 +545,11 @@ class _Search:
         blend = (float(whole), float(max(1 - whole - alone, 0.0)), float(alone))
         return replace(ranking, weights=tuple(weights.tolist()), blend=blend)
 
-    def _make_set(self, n_segments: int, *, balanced: bool) -> _Set:
-        past = self.past[self.rank[self.rows.codes[self.past]] < n_segments]
+    def _make_set(self, n_segments: int, *, balanced: bool = False, recent: bool = False) -> _Set:
+        codes, n = self.rows.codes[self.past], len(self.order)
+        past = self.past[codes >= n - n_segments if recent else self.rank[codes] < n_segments]
         chances = np.full((len(self.current), len(self.rows.classes)), np.nan)
-        return _Set(n_segments, balanced, past, chances)
+        return _Set(n_segments, balanced, recent, past, chances)
 
     def _hold_out(self, one: _Set, block: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return what a fit without a block of current rows says of them."""
