@@ -10,8 +10,9 @@ Read the modules in this order: `cutting`, `layout`, `leakage`, `measure`, `advi
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.decision.advice import Advice
@@ -60,26 +61,20 @@ __all__ = [
     "write_decision",
 ]
 
-# Imported at first use: deciding does not need the stream, nor a report the training.
-_MODULES = {
-    "advice": ["Advice"],
-    "backtest": ["RunRecord", "StreamSetup", "baselines", "open_stream"],
-    "cutting": ["by_column", "by_time", "sort_by_time"],
-    "data_check": ["Finding", "check_data"],
-    "deciding": ["decide"],
-    "decision": ["DataFile", "Decision", "Origin", "read_decision", "write_decision"],
-    "journal": ["PromotedModel", "Replayed", "read_replay"],
-    "measure": ["MethodScore", "interval", "p_value", "verdict"],
-    "replay": ["Progress", "Replay"],
-    "streaming": ["by_detector"],
-}
-_LAZY = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+# Deciding does not need the stream, nor a report the training.
+__getattr__ = lazy_names(
+    __name__,
+    advice="Advice",
+    backtest="RunRecord StreamSetup baselines open_stream",
+    cutting="by_column by_time sort_by_time",
+    data_check="Finding check_data",
+    deciding="decide",
+    decision="DataFile Decision Origin read_decision write_decision",
+    journal="PromotedModel Replayed read_replay",
+    measure="MethodScore interval p_value verdict",
+    replay="Progress Replay",
+    streaming="by_detector",
+)
 
 
 def __dir__() -> list[str]:

@@ -11,8 +11,9 @@ Threads, Processes         where trainings run
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.quilt.classifier import QuiltClassifier, select_segments
@@ -57,28 +58,13 @@ __all__ = [
     "select_segments",
 ]
 
-_MODULES = {
-    "classifier": ("QuiltClassifier", "select_segments"),
-    "executor": ("Executor", "Processes", "Threads", "one_blas_thread"),
-    "explanation": ("SegmentUse", "Selection"),
-    "method": (
-        "DEFAULT",
-        "PAPER",
-        "Average",
-        "Fitted",
-        "Method",
-        "Quilt",
-        "QuiltModel",
-        "Training",
-        "TriedBound",
-    ),
-    "models": ("ModelChoice", "choose_model", "load_model"),
-    "selector": ("QuiltSelector", "TriedSet"),
-}
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:  # scikit-learn takes a second to import
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+# scikit-learn takes a second to import.
+__getattr__ = lazy_names(
+    __name__,
+    classifier="QuiltClassifier select_segments",
+    executor="Executor Processes Threads one_blas_thread",
+    explanation="SegmentUse Selection",
+    method="DEFAULT PAPER Average Fitted Method Quilt QuiltModel Training TriedBound",
+    models="ModelChoice choose_model load_model",
+    selector="QuiltSelector TriedSet",
+)
