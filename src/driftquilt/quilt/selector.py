@@ -52,7 +52,8 @@ from driftquilt.data.rows import Rows
 from driftquilt.errors import DriftquiltError, InputError, ModelFileError
 from driftquilt.quilt.blending import ONE_ERROR, Judge, blend_weights, choose_by_score
 from driftquilt.quilt.boosters import Stored, comes_from, kind_of
-from driftquilt.quilt.classifier import QuiltClassifier, keep_features, refuse_one_class
+from driftquilt.quilt.classifier import QuiltClassifier, refuse_one_class
+from driftquilt.quilt.estimator import keep_features
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.metrics import Metric, Scoring, find_metric
 from driftquilt.quilt.model_file import (

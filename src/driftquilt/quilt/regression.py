@@ -1,0 +1,101 @@
+"""Quilt for targets that are numbers: the same method, judged by its loss.
+
+Disparity and gain come from the head gradients of the loss (`core.loss`), and everything up to the
+finished trials is that of `method`. What differs is what held-out rows say of them: candidates and
+blends are compared by the loss of each labelled row under models that were not trained on it. A
+blend is the weighted mean of predictions, and its caution is that of `blending`.
+
+>>> from driftquilt.core.segment import cut
+>>> from driftquilt.search.shared import Shared
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(600, 2)).astype(np.float32)
+>>> month = np.repeat([0, 1, 2], 200)
+>>> y = np.where(month == 0, -1.0, 1.0) * X[:, 0]             # April was the other way round
+>>> history, current = cut(X, y, month, ["April", "May", "June"])
+>>> learner = MLPRegression(hidden_units=32, learning_rate=0.01)
+>>> method = RegressionQuilt(learner, search=Shared((0.3, 1.0, 2.0)))
+>>> [(use.name, use.used) for use in method.adapt(history, current).selection]
+[('April', False), ('May', True)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftquilt.core.loss import Loss
+from driftquilt.core.segment import History, Segment
+from driftquilt.learners.base import Model
+from driftquilt.learners.mlp import MLPRegression
+from driftquilt.quilt.blending import OTHER_FOLDS, blend_numbers, choose_by_merit
+from driftquilt.quilt.method import DEFAULT, Quilt, TrialsByPart, by_part, same_candidates
+from driftquilt.search.base import Trial, best
+
+__all__ = ["DEFAULT_REGRESSION", "RegressionQuilt"]
+
+
+@dataclass(frozen=True)
+class RegressionQuilt(Quilt):
+    """The method for numbers; the learner's loss is what everything is judged by."""
+
+    learner: MLPRegression = field(default_factory=MLPRegression)
+
+    def count_classes(self, history: History, current: Segment) -> int:  # noqa: ARG002
+        """The number of outputs, which follows from the loss and not from the rows."""
+        return self.learner.loss.n_outputs
+
+    def _mix(
+        self, history: History, current: Segment, of_folds: Sequence[TrialsByPart]
+    ) -> tuple[list[list[Trial[Model]]], NDArray[np.float64]]:
+        validations = [task.validation for task in self.tasks(history, current)]
+        rows = _Rows(self.learner.loss, validations)
+        selected = [best(parts["selected"]) for parts in of_folds]
+        options = same_candidates(of_folds)
+        if options:
+            merits = np.stack([-rows.losses(rows.outputs(trials)) for trials in options])
+            for fold in range(len(validations)):
+                selected[fold] = options[choose_by_merit(merits, rows.heard_by(fold))][fold]
+        chosen = by_part(of_folds, selected)
+        outputs = np.stack([rows.outputs(trials) for trials in chosen])
+        return chosen, blend_numbers(outputs, rows.losses, rows.weight)
+
+
+class _Rows:
+    """The labelled rows of the present, fold by fold, as models that did not train on them see."""
+
+    def __init__(self, loss: Loss, parts: Sequence[Segment]) -> None:
+        self.loss, self.parts = loss, parts
+        self.y = np.concatenate([part.y for part in parts])
+        self.weight = np.concatenate([part.weight for part in parts]).astype(np.float64)
+        self._fold_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+
+    def outputs(self, trials: Sequence[Trial[Any]]) -> NDArray[np.float64]:
+        """What the model of each fold says of its rows, (n, Q)."""
+        parts = zip(trials, self.parts, strict=True)
+        answers = [trial.model.predict(part.X) for trial, part in parts]
+        return np.concatenate(answers).astype(np.float64)
+
+    def losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The loss of each row (n,)."""
+        return self.loss.of_rows(outputs, self.y)
+
+    def heard_by(self, fold: int) -> NDArray[np.float64]:
+        """What each row counts where a fold chooses."""
+        return np.where(self._fold_of == fold, 1.0, OTHER_FOLDS) * self.weight
+
+
+#: The default for numbers: the classifier's, but for the learner.
+DEFAULT_REGRESSION = RegressionQuilt(
+    learner=MLPRegression(
+        learning_rate=None, batch_size=64, loss=Loss("quantile", (0.1, 0.5, 0.9))
+    ),
+    n_folds=DEFAULT.n_folds,
+    patience=DEFAULT.patience,
+    sampling=DEFAULT.sampling,
+    search=DEFAULT.search,
+    blend=DEFAULT.blend,
+)
