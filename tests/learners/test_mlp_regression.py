@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from driftquilt.core.loss import Loss
@@ -12,7 +13,6 @@ from driftquilt.core.segment import Segment
 from driftquilt.errors import ModelFileError
 from driftquilt.learners.mlp import MLPRegression, RegressionModel
 from tests.core.test_loss import LOSSES, torch_loss
-from tests.learners.nets import theta
 
 
 def rows(n_rows: int, n_features: int, seed: int = 0, *, sparse: bool = False) -> Segment:
@@ -24,6 +24,11 @@ def rows(n_rows: int, n_features: int, seed: int = 0, *, sparse: bool = False) -
     return Segment(seed, X, y, rng.uniform(0.5, 2, n_rows).astype(np.float32))
 
 
+def theta(model: RegressionModel) -> NDArray[np.float32]:
+    weights: NDArray[np.float32] = model.tensors()["theta"]
+    return weights
+
+
 def torch_net(model: RegressionModel) -> nn.Sequential:
     first, bias, head, offset = map(torch.from_numpy, model.layers())
     net = nn.Sequential(nn.Linear(*first.shape), nn.ReLU(), nn.Linear(head.shape[1], head.shape[0]))
@@ -32,7 +37,7 @@ def torch_net(model: RegressionModel) -> nn.Sequential:
     return net
 
 
-def flat(net: nn.Sequential) -> np.ndarray:
+def flat(net: nn.Sequential) -> NDArray[np.float32]:
     first, bias, head, offset = (p.detach().numpy() for p in net.parameters())
     return np.concatenate([part.ravel() for part in (first.T, bias, head, offset)])
 
@@ -65,7 +70,7 @@ def test_head_gradients_and_losses_are_those_of_autograd(
         np.testing.assert_allclose(
             gradient, torch.hstack([offset[:, None], head]).numpy().ravel(), atol=1e-5
         )
-        assert value == pytest.approx(float(mean), abs=1e-5)
+        assert value == pytest.approx(float(mean.detach()), abs=1e-5)
 
 
 @each_loss

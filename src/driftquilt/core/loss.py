@@ -71,11 +71,12 @@ class Loss:
         """Return the gradient of each row's loss by its outputs, (n, Q)."""
         off = np.asarray(outputs, dtype=np.float64) - y[:, None]
         if self.name == "huber":
-            return np.clip(off, -self.delta, self.delta)
-        if self.name == "quantile":
+            off = np.clip(off, -self.delta, self.delta)
+        elif self.name == "quantile":
             levels = np.array(self.levels)
-            return np.where(off > 0, 1 - levels, -levels) / len(levels)
-        return off
+            off = np.where(off > 0, 1 - levels, -levels) / len(levels)
+        residuals: NDArray[np.float64] = off
+        return residuals
 
     def of_rows(self, outputs: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
         """Return the loss of each row (n,)."""

@@ -107,18 +107,30 @@ class MLP:
 
 @dataclass(frozen=True)
 class MLPRegression(MLP):
-    """The two-layer net with linear outputs, trained by a loss; `n_classes` is that of outputs."""
+    """The two-layer net with linear outputs, trained by a loss; `n_classes` is that of outputs.
+
+    It starts and restores a `RegressionModel`, which gives no class probabilities.
+    """
 
     loss: Loss = field(default_factory=Loss)
 
-    def start(self, X: NDArray[Any], n_classes: int, seed: int) -> RegressionModel:  # type: ignore[override]
+    def start(self, X: NDArray[Any], n_classes: int, seed: int) -> Any:
+        if n_classes != self.loss.n_outputs:  # the kernels check no bounds
+            raise InputError(
+                f"the loss has {self.loss.n_outputs} output(s), but the net is to have {n_classes}"
+            )
         return RegressionModel(self, self._draw(X, n_classes, seed), n_classes, self.loss)
 
-    def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> RegressionModel:  # type: ignore[override]
+    def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> Any:
+        if n_classes != self.loss.n_outputs:
+            raise ModelFileError(
+                f"the loss has {self.loss.n_outputs} output(s), but the weights are of {n_classes}"
+            )
         return RegressionModel(self, self._read(tensors, n_classes), n_classes, self.loss)
 
     def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "kind": "mlp_regression"}
+        loss = {"loss": self.loss.name, "levels": [*self.loss.levels], "delta": self.loss.delta}
+        return {**super().settings(), "kind": "mlp_regression", **loss}
 
     def as_parameters(self) -> dict[str, Any]:
         parameters = asdict(self)

@@ -239,7 +239,7 @@ def residuals(z: Floats, y: float, loss: int, levels: Floats) -> float:
     if loss == CROSS_ENTROPY:
         label = int(y)
         logit = z[label]
-        of_row = softmax(z) - logit
+        of_row = float(softmax(z) - logit)
         z[label] -= ONE
         return of_row
     of_row = 0.0
@@ -255,7 +255,7 @@ def residuals(z: Floats, y: float, loss: int, levels: Floats) -> float:
             slope = off
             of_row += np.float32(0.5) * off * off
         z[q] = slope
-    return of_row
+    return float(of_row)
 
 
 @kernel()

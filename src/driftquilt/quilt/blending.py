@@ -171,7 +171,8 @@ def _lean(
     of_rest = merit(rest)
     gains = [merit(mixture) - of_rest for mixture in mixtures]
     safe = [_mean(d, weight) - _error(d, weight, n_borrowed) for d in gains]
-    return mixtures[int(np.argmax(safe))]
+    weights: NDArray[np.float64] = mixtures[int(np.argmax(safe))]
+    return weights
 
 
 def choose_candidate(

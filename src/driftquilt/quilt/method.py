@@ -488,8 +488,9 @@ def _likelihood(
     """
 
     def answer(trial: Trial[Model], rows: Segment) -> NDArray[np.float64]:
-        chances = trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
-        return chances.astype(np.float64)
+        of_truth = trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
+        chances: NDArray[np.float64] = of_truth.astype(np.float64)
+        return chances
 
     own = [answer(trial, rows) for trial, rows in zip(trials, validations, strict=True)]
     if not len(borrowed):

@@ -140,7 +140,7 @@ def _restore(
             f"this model was trained by your own learner, {record['learner']}; pass it "
             "again: QuiltClassifier.load(path, learner=...)"
         )
-    own = {} if learner is None else {"learner": learner}
+    own: dict[str, Any] = {} if learner is None else {"learner": learner}
     clf = cls(**settings_from_json(record["settings"]), **own)
     clf.learner_ = clf.make_learner()
     n_outputs = clf.unpack_target(tensors, record)

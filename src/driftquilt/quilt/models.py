@@ -47,7 +47,7 @@ __all__ = [
     "make_selector",
 ]
 
-Model = QuiltClassifier | QuiltRegressor | QuiltSelector
+Model = QuiltClassifier | QuiltSelector
 AUTO = "auto"
 #: What a model can be called; "auto" is the choice between two.
 MODELS = (NET, *BOOSTERS, AUTO)
@@ -110,7 +110,7 @@ def kind_of_model(model: Model) -> str:
     return NET if isinstance(model, QuiltClassifier | QuiltRegressor) else kind_of(model.estimator)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
+def load_model(path: str | os.PathLike[str]) -> Model | QuiltRegressor:
     """Read a model that the `save` of any of Quilt's estimators wrote."""
     record = read_model(path)[1]
     if record.get("kind", NET) != NET:

@@ -85,7 +85,8 @@ class _Rows:
 
     def heard_by(self, fold: int) -> NDArray[np.float64]:
         """What each row counts where a fold chooses."""
-        return np.where(self._fold_of == fold, 1.0, OTHER_FOLDS) * self.weight
+        shares: NDArray[np.float64] = np.where(self._fold_of == fold, 1.0, OTHER_FOLDS)
+        return shares * self.weight
 
 
 #: The default for numbers: the classifier's, but for the learner.

@@ -19,7 +19,6 @@ True
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple, Self
@@ -100,6 +99,8 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
     """
 
     task = REGRESSION
+    target_: Target
+    held_out_: HeldOut
     _method: ClassVar[type[Quilt]] = RegressionQuilt
 
     def __init__(
@@ -188,11 +189,6 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         middle = outputs[:, [self._loss.middle]]
         low, high = np.minimum(ends[:, :1], middle), np.maximum(ends[:, 1:], middle)
         return self.target_.restore(np.hstack([low, high]))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], learner: None = None) -> Self:
-        """Read a model that `save` wrote; it predicts as the saved one did, bit for bit."""
-        return super().load(path, learner)
 
     def make_learner(self) -> MLPRegression:
         """Make the learner that is trained."""
