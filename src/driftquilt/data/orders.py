@@ -23,6 +23,7 @@ __all__ = ["Orders", "load_orders"]
 _MONTHS = ("2023-08", "2023-09", "2023-10", "2023-11", "2023-12")
 _OPPOSITE = ("2023-09", "2023-11")
 _ROWS_PER_MONTH = 600
+_AFFORDABLE = 80
 _LABELLED = 4 * _ROWS_PER_MONTH + 15
 
 
@@ -42,7 +43,7 @@ def load_orders() -> tuple[Orders, Orders]:
     visits = rng.poisson(3, n_rows)
     channel = rng.choice(["web", "shop", "phone"], n_rows)
     month = np.repeat(_MONTHS, _ROWS_PER_MONTH)
-    buys = (price + 10 * visits < 80) ^ np.isin(month, _OPPOSITE)
+    buys = (price + 10 * visits < _AFFORDABLE) ^ np.isin(month, _OPPOSITE)
     X, y = (
         pa.table({"price": price, "visits": visits, "channel": channel}),
         np.where(buys, "yes", "no"),
