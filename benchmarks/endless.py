@@ -74,7 +74,7 @@ class Watch:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def take_peak(self) -> int:
-        """The peak so far; from now on it is counted anew."""
+        """Return the peak so far, and start counting again."""
         peak, self._peak = self._peak, anonymous_bytes()
         return peak
 

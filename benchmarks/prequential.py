@@ -6,7 +6,7 @@ The nine streams in the order in which they were made or measured, columns calle
 rows count, those after a drift and before a training too. The models:
 
     ours    QuiltStream(QuiltClassifier(random_state=seed), wait=True), all else as it is
-    online  the net that QuiltStream has beside its model, alone: it learns online and never anew
+    online  the net that QuiltStream has beside its model, alone: never retrained
     hat, arf, srp   river's adaptive tree, forest and random patches, as they are but for the seed
 
 Each stream and model becomes one JSON line of `prequential.jsonl` when it is done; what is there

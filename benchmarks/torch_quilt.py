@@ -11,7 +11,7 @@ It is not the published code and need not cost the same. The factors of a row's 
 not copied to full width before they are multiplied, as they are there; only the validation loss
 is evaluated; thresholds come from optuna's sampler.
 
-It is no part of the package and shares no numeric code with it.
+It is not part of the package and shares no numeric code with it.
 
 Paper: Algorithm 1 and "Parameters".
 """
@@ -154,7 +154,7 @@ def split(history: History, current: Segment) -> Parts:
 
 
 def train_epoch(net: Net, optimizer: torch.optim.Optimizer, parts: Sequence[Rows]) -> None:
-    """One pass over all rows of the parts, in batches of 128 drawn anew."""
+    """One pass over all rows of the parts, in batches of 128 in a new order."""
     rows = TensorDataset(torch.cat([X for X, _ in parts]), torch.cat([y for _, y in parts]))
     criterion = nn.CrossEntropyLoss()
     for X, y in DataLoader(rows, batch_size=_BATCH, shuffle=True):

@@ -199,7 +199,7 @@ def select(
 
 
 def _finish(decision: Decision, document: str, hook: Webhook | None, *, exit_code: bool) -> None:
-    """Send the document, and end with the code that tells the advice, if that is wanted."""
+    """Send the document, and end with the exit code for the advice, if that is wanted."""
     if hook is not None:
         try:
             hook.send(document)

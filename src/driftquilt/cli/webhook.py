@@ -1,4 +1,4 @@
-"""Send a decision to a URL: signed, with retries, and with a key that tells repeats.
+"""Send a decision to a URL: signed, with retries and an idempotency key.
 
     POST URL
     Content-Type: application/json

@@ -308,7 +308,7 @@ def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:
 
 
 def _free_sign(inputs: Sequence[_Input]) -> str:
-    """A text that is none of the categories."""
+    """Return a text that is not one of the categories."""
     taken = {category for one in inputs for category in one.categories}
     return next(sign for n in count(1) if (sign := "?" * n) not in taken)
 

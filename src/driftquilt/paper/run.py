@@ -261,7 +261,7 @@ def _equals(model: Fitted) -> list[list[int]] | None:
 
 
 def _selected(model: Fitted) -> list[int] | None:
-    """The past segments trained on, of any model that tells them in `selected`."""
+    """Return the past segments trained on, of any model that has them in `selected`."""
     if isinstance(model, QuiltModel):
         return [int(str(name)) for name in model.selection.ever_used()]
     if isinstance(model, BestSegmentsModel):

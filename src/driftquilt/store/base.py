@@ -308,7 +308,7 @@ def find(kept: Mapping[int, T], number: int, what: str) -> T:
     """The segment or model of that number; `InputError` if there is none."""
     try:
         return kept[number]
-    except (KeyError, TypeError):  # a list is no key
+    except (KeyError, TypeError):  # a list cannot be a key
         numbers = [*kept]
         there = f"there are {numbers}" if len(numbers) < _MANY else f"there are {len(numbers)}"
         raise InputError(f"there is no {what} {number!r} in the store; {there}") from None

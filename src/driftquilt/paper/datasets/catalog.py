@@ -33,7 +33,7 @@ class Description:
     """What is known of a data set, and the state it is in on this machine.
 
     `place` is where `load` takes it from: a file, an address, or "made in code". `is_intact`
-    tells whether its checksum holds, None if that was not looked at or it is not here;
+    is whether its checksum holds, None if that was not checked or the file is not here;
     `problem` says what is wrong if it does not hold.
     """
 
