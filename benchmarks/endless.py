@@ -133,7 +133,7 @@ def measure(n_rows: int, folder: Path, warm_rows: int = _WARM_ROWS) -> dict[str,
 
 
 def to_markdown(found: dict[str, Any]) -> str:
-    """The figures as a table, and whether memory stayed within bounds."""
+    """Return the figures as a table, and whether memory stayed within bounds."""
     names = ("held_bytes", "peak_before_bytes", "peak_after_bytes", "disk_bytes")
     mega = {name: f"{found[name] / 1e6:.0f}" for name in names}
     growth = found["growth"]

@@ -111,7 +111,7 @@ class TorchQuilt:
         return Fit(last.net, bound, last.n_epochs, time.process_time() - started)
 
     def _search(self, parts: Parts, n_classes: int) -> float:
-        """The threshold whose training ends with the lowest validation loss."""
+        """Return the threshold whose training ends with the lowest validation loss."""
         sampler = optuna.samplers.TPESampler(n_startup_trials=self.n_random, seed=self.seed)
         verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -188,7 +188,7 @@ def score_segments(
 
 
 def mean_gradient(net: Net, X: Tensor, y: Tensor) -> Tensor:
-    """The last layer's gradient of every row, averaged: C biases, then C·H weights."""
+    """Return the last layer's gradient of every row, averaged: C biases, then C·H weights."""
     embedding = net.embed(X)
     residual = functional.softmax(net.head(embedding), dim=1)
     residual = residual - functional.one_hot(y, residual.shape[1])

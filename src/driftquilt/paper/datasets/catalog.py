@@ -51,12 +51,12 @@ class Description:
 
 
 def names() -> tuple[str, ...]:
-    """The data sets in the paper's order."""
+    """Return the data sets in the paper's order."""
     return (*_SYNTHETIC, *REAL)
 
 
 def load(name: str, *, original_order: bool = False, n_segments: int | None = None) -> Stream:
-    """A stream of the paper, in the published order of rows.
+    """Return a stream of the paper, in the published order of rows.
 
     `original_order=True` undoes the shuffle inside segments. `n_segments` is how many segments
     to take, from the first: any number of a synthetic stream, which is made to go on for as
@@ -75,7 +75,7 @@ def load(name: str, *, original_order: bool = False, n_segments: int | None = No
 
 
 def describe(name: str, *, check: bool = True) -> Description:
-    """What is known of a data set; nothing is fetched.
+    """Return what is known of a data set; nothing is fetched.
 
     `check=False` leaves the checksum alone, and so is quick.
     """
