@@ -121,7 +121,7 @@ class Answer:
 
 
 def net_answers(case: Case, seed: int, settings: dict[str, Any]) -> Iterator[Answer]:
-    """The default, and the same net on all rows and on the current ones."""
+    """Return the default, and the same net on all rows and on the current ones."""
     started = time.process_time()
     model = QuiltRegressor(random_state=seed, **settings)
     model.fit(case.X, case.y, segments=case.segments)
@@ -162,7 +162,7 @@ def scores(y: NDArray[Any], answer: Answer) -> dict[str, float]:
 
 
 def compare(results: pd.DataFrame) -> pd.DataFrame:
-    """The default against the better naive choice: a line per table, means over the rest."""
+    """Return the default against the better naive choice: a line per table, means over the rest."""
     means = results.groupby(["table", "method"], sort=False)[["mae", "rmse", "cpu"]].mean()
     mae, rmse, cpu = (means[name].unstack("method") for name in ("mae", "rmse", "cpu"))
     coverage = results[results["method"] == "default"].groupby("table")[["coverage", "width"]]

@@ -132,13 +132,18 @@ def feed(client: Client, name: str, n: int, *, flipped: bool, seed: int = 0) -> 
 
 
 def feed_until_chosen(client: Client, name: str, *, n_past: int, flipped: bool) -> None:
-    """Rows until a model took over that could choose among so many past segments."""
+    """Rows until a model took over that could choose among so many past segments.
+
+    None come while one trains: on a busy machine they would be the next segments by then.
+    """
     stream, seeds = client.stream(name), itertools.count(100 * n_past)
 
     def is_there() -> bool:
+        if stream.status()["training"]:
+            return False
         chosen = stream.selections()["selections"]
         if any(one["model"] and len(one["patches"]) == n_past for one in chosen):
-            return not stream.status()["training"]
+            return True
         feed(client, name, 25, flipped=flipped, seed=next(seeds))
         return False
 

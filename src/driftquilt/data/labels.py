@@ -94,7 +94,7 @@ def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:
 
 
 def read_numbers(y: Any, n_rows: int) -> NDArray[np.float64]:
-    """The target of each row, a finite number.
+    """Return the target of each row, a finite number.
 
     >>> read_numbers([3, 1.5], n_rows=2)
     array([3. , 1.5])
@@ -350,7 +350,7 @@ def _blocks(n_rows: int) -> list[slice]:
 
 
 def _encode(values: Any, *, is_coded: bool) -> tuple[list[Any], NDArray[np.int32]]:
-    """The values in order of first appearance, and the place of each row's; -1 is missing."""
+    """Return the values in order of first appearance, and each row's place; -1 is missing."""
     coded = (values.indices if is_coded else values).dictionary_encode()
     words = values.dictionary.take(coded.dictionary) if is_coded else coded.dictionary
     return words.to_pylist(), coded.indices.fill_null(-1).to_numpy()

@@ -66,9 +66,9 @@ class Rows:
     ) -> Rows:
         features = _read_features(X) if encode else read_array(X).copy()
         n_rows = len(features)
-        classes, target = _NO_CLASSES, y
+        target: NDArray[Any]
         if numbers:
-            target = read_numbers(y, n_rows)
+            classes, target = _NO_CLASSES, read_numbers(y, n_rows)
         else:
             classes, target = read_labels(y, n_rows)
         names, segment_codes = read_segments(segments, n_rows)
@@ -78,7 +78,7 @@ class Rows:
         return cls(features, classes, target, names, segment_codes, weight)
 
     def append(self, later: Rows) -> Rows:
-        """These rows and, after them, the later ones."""
+        """Return these rows and, after them, the later ones."""
         classes, y = self.classes, np.concatenate([self.y, later.y])
         if len(self.classes):
             classes, here, there = _merge(self.classes, later.classes)
@@ -96,7 +96,7 @@ class Rows:
         )
 
     def weighing(self, weight: NDArray[np.float64]) -> Rows:
-        """The rows of positive weight, as if the others had never been; classes all stay."""
+        """Return the rows of positive weight, as if the others had never been; classes all stay."""
         used = weight > 0
         if used.all():
             return replace(self, weight=weight)
@@ -114,17 +114,17 @@ class Rows:
         )
 
     def scaled(self, target: Target) -> Rows:
-        """The same rows with numbers on the scale of a net."""
+        """Return the same rows with numbers on the scale of a net."""
         return replace(self, y=target.scale(self.y))
 
     def columns_with_values(self) -> list[str]:
-        """The columns in which not everything is missing."""
+        """Return the columns in which not everything is missing."""
         assert not isinstance(self.features, np.ndarray)  # noqa: S101
         kinds = {name: self.features.kind(name) for name in self.features.columns}
         return [name for name, kind in kinds.items() if kind != "nothing"]
 
     def select(self, names: Sequence[str]) -> Rows:
-        """The same rows with some of their columns; those of an array have none to select."""
+        """Return the same rows with some columns; rows of an array have none to select."""
         features = self.features
         if isinstance(features, ArrowFrame):
             features = replace(features, parts={name: features.parts[name] for name in names})
@@ -134,7 +134,7 @@ class Rows:
         return replace(self, features=features)
 
     def declare(self, classes: Any) -> Rows:
-        """The same rows, with classes that none of them need have."""
+        """Return the same rows, with classes that none of them need have."""
         declared, _ = read_labels(classes, len(classes))
         merged, here, _ = _merge(self.classes, declared)
         return replace(self, classes=merged, y=here[self.y])
@@ -170,7 +170,7 @@ def read_array(X: Any) -> NDArray[Any]:
 def _merge(
     first: NDArray[Any], second: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]]:
-    """The union of two lists of classes, and where in it those of each stand."""
+    """Return the union of two lists of classes, and where in it those of each stand."""
     if (first.dtype.kind in "biuf") != (second.dtype.kind in "biuf"):  # numpy would make it text
         raise InputError(
             f"the classes {first.tolist()} and {second.tolist()} are numbers and text; make all "

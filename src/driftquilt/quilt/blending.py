@@ -138,7 +138,7 @@ def blend_numbers(
     *,
     negligible: float = _NEGLIGIBLE,
 ) -> NDArray[np.float64]:
-    """The same for predictions that are numbers (K, n, Q), by the loss of each row.
+    """Return the same for predictions that are numbers (K, n, Q), by the loss of each row.
 
     The weights of the lowest loss are found in small steps, each towards the model that helps most.
 
@@ -165,7 +165,7 @@ def _lean(
     weight: NDArray[np.floating],
     n_borrowed: int = 0,
 ) -> NDArray[np.float64]:
-    """The way from "all" to the best weights, as far as the merits of rows leave no doubt."""
+    """Return weights from "all" to the best ones, as far as the merits leave no doubt."""
     rest = np.eye(len(best))[0]
     mixtures = [(1 - share) * rest + share * best for share in _SHARES]
     of_rest = merit(rest)
@@ -185,7 +185,7 @@ def choose_candidate(
 def choose_by_merit(
     merit: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int = 0
 ) -> int:
-    """The same by the merit of each row, such as its negated loss, (K, n)."""
+    """Return the same by the merit of each row, such as its negated loss, (K, n)."""
     best = int(np.argmax([_mean(row, weight) for row in merit]))
     for number in range(len(merit) - 1, best, -1):
         loss = merit[best] - merit[number]

@@ -356,7 +356,7 @@ class QuiltEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _previous(self, rows: Rows, encoder: Encoder | None, learner: Learner) -> Sequence[Model]:
-        """The models to start from: none, or those of the last fit where they still fit."""
+        """Return the models to start from: none, or those of the last fit where they still fit."""
         if self.init != "previous" or not hasattr(self, "model_"):
             return ()
         if not self._knows(rows):

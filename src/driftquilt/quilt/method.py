@@ -181,7 +181,7 @@ class Average:
         return self._mean(model.predict_proba(X) for model in self.models)
 
     def predict(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        """The same for models that answer with numbers, (n, Q)."""
+        """Return the same for models that answer with numbers, (n, Q)."""
         models: Sequence[Any] = self.models
         return self._mean(model.predict(X) for model in models)
 
@@ -313,7 +313,7 @@ class Quilt(Training):
     def _choose_winners(
         self, history: History, current: Segment, of_folds: Sequence[TrialsByPart]
     ) -> list[Trial[Model]]:
-        """The trial of each fold that is its model, where nothing is blended."""
+        """Return the trial of each fold that is its model, where nothing is blended."""
         if self.judge is not None and history:
             validations = [task.validation for task in self.tasks(history, current)]
             return _choose_by_score(self.judge, of_folds, validations)
@@ -322,7 +322,7 @@ class Quilt(Training):
     def _mix(
         self, history: History, current: Segment, of_folds: Sequence[TrialsByPart]
     ) -> tuple[list[list[Trial[Model]]], NDArray[np.float64]]:
-        """The trials of all folds for each of `PARTS`, and how much of the model each makes up."""
+        """Return the trials of all folds for each of `PARTS`, and the shares of these."""
         validations = [task.validation for task in self.tasks(history, current)]
         borrowed = borrow_rows(history, current)
         weight = np.concatenate([self._row_weights(validations), borrowed.weight])
@@ -415,7 +415,7 @@ def _choose(
 def by_part(
     of_folds: Sequence[TrialsByPart], selected: list[Trial[Model]]
 ) -> list[list[Trial[Model]]]:
-    """The trials of all folds for each of `PARTS`, of which those selected were chosen."""
+    """Return the trials of all folds for each of `PARTS`, of which those selected were chosen."""
     everything = [best(parts["all"]) for parts in of_folds]
     current = [
         next(t for t in (*parts["current"], *parts["selected"]) if t.disparity_max == 0)

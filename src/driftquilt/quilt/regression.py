@@ -44,10 +44,6 @@ class RegressionQuilt(Quilt):
 
     learner: MLPRegression = field(default_factory=MLPRegression)
 
-    def count_classes(self, history: History, current: Segment) -> int:  # noqa: ARG002
-        """The number of outputs, which follows from the loss and not from the rows."""
-        return self.learner.loss.n_outputs
-
     def _mix(
         self, history: History, current: Segment, of_folds: Sequence[TrialsByPart]
     ) -> tuple[list[list[Trial[Model]]], NDArray[np.float64]]:
@@ -74,17 +70,17 @@ class _Rows:
         self._fold_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
     def outputs(self, trials: Sequence[Trial[Any]]) -> NDArray[np.float64]:
-        """What the model of each fold says of its rows, (n, Q)."""
+        """Return what the model of each fold says of its rows, (n, Q)."""
         parts = zip(trials, self.parts, strict=True)
         answers = [trial.model.predict(part.X) for trial, part in parts]
         return np.concatenate(answers).astype(np.float64)
 
     def losses(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The loss of each row (n,)."""
+        """Return the loss of each row (n,)."""
         return self.loss.of_rows(outputs, self.y)
 
     def heard_by(self, fold: int) -> NDArray[np.float64]:
-        """What each row counts where a fold chooses."""
+        """Return what each row counts where a fold chooses."""
         shares: NDArray[np.float64] = np.where(self._fold_of == fold, 1.0, OTHER_FOLDS)
         return shares * self.weight
 

@@ -173,11 +173,11 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         return self.fit_rows(self._join(rows, has_segments=segments is not None))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """The number for each row: the median, or the mean with the loss "squared"."""
+        """Return the number for each row: the median, or the mean with the loss "squared"."""
         return self.target_.restore(self._outputs(X)[:, self._loss.middle])
 
     def predict_interval(self, X: Any, coverage: float = 0.8) -> NDArray[np.float64]:
-        """The lower and the upper end (n, 2) of intervals that hold such a share of the targets.
+        """Return both ends (n, 2) of intervals that hold such a share of the targets.
 
         They are moved apart, or together, until they hold that share of the labelled current rows
         for models that were not trained on them.
@@ -238,13 +238,13 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         return True
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
-        """What the net says of each row, quantiles in their order."""
+        """Return what the net says of each row, quantiles in their order."""
         check_is_fitted(self)
         with one_blas_thread():
             return _in_order(self.model_, to_matrix(read_frame(X), self.encoder_, self.learner_))
 
     def _ends(self, outputs: NDArray[np.float64], coverage: float) -> NDArray[np.float64]:
-        """The ends of intervals as the net has them, (n, 2); interpolated between its quantiles."""
+        """Return the ends of intervals as the net has them, (n, 2), between its quantiles."""
         wanted = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
         levels = np.array(self._loss.levels)
         place = np.interp(wanted, levels, np.arange(len(levels)))
