@@ -135,6 +135,7 @@ def blend_numbers(
     outputs: NDArray[np.float64],
     loss_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     weight: NDArray[np.floating],
+    coverage: float = 1.0,
     *,
     negligible: float = _NEGLIGIBLE,
 ) -> NDArray[np.float64]:
@@ -154,6 +155,7 @@ def blend_numbers(
         counts += steps[int(np.argmin([_mean(loss_of(z), weight) for z in tried]))]
     best = counts / _GREEDY_STEPS
     chosen = _lean(best, lambda v: -loss_of(np.tensordot(v, outputs, axes=1)), weight)
+    chosen = (1 - coverage) * steps[0] + coverage * chosen
     chosen = np.where(chosen < negligible, 0.0, chosen)
     weights: NDArray[np.float64] = chosen / chosen.sum()
     return weights

@@ -5,6 +5,10 @@ finished trials is that of `method`. What differs is what held-out rows say of t
 blends are compared by the loss of each labelled row under models that were not trained on it. A
 blend is the weighted mean of predictions, and its caution is that of `blending`.
 
+Labelled rows are the first of their segment, and say little of the rest if the rest looks
+different, as those after the first days of a quarter do. How much the first rows of a segment stand
+for the rest is seen in the past (`coverage`), and the blend is drawn back to "all" by as much.
+
 >>> from driftquilt.core.segment import cut
 >>> from driftquilt.search.shared import Shared
 >>> rng = np.random.default_rng(0)
@@ -35,7 +39,10 @@ from driftquilt.quilt.blending import OTHER_FOLDS, blend_numbers, choose_by_meri
 from driftquilt.quilt.method import DEFAULT, Quilt, TrialsByPart, by_part, same_candidates
 from driftquilt.search.base import Trial, best
 
-__all__ = ["DEFAULT_REGRESSION", "RegressionQuilt"]
+__all__ = ["DEFAULT_REGRESSION", "RegressionQuilt", "coverage"]
+
+
+_MARGIN = 0.1  # of a range, by which a row may lie beyond it
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,8 @@ class RegressionQuilt(Quilt):
                 selected[fold] = options[choose_by_merit(merits, rows.heard_by(fold))][fold]
         chosen = by_part(of_folds, selected)
         outputs = np.stack([rows.outputs(trials) for trials in chosen])
-        return chosen, blend_numbers(outputs, rows.losses, rows.weight)
+        share = coverage(history, len(current)) ** 2
+        return chosen, blend_numbers(outputs, rows.losses, rows.weight, share)
 
 
 class _Rows:
@@ -83,6 +91,31 @@ class _Rows:
         """Return what each row counts where a fold chooses."""
         shares: NDArray[np.float64] = np.where(self._fold_of == fold, 1.0, OTHER_FOLDS)
         return shares * self.weight
+
+
+def coverage(history: History, n_rows: int) -> float:
+    """Return how much the first rows of past segments look like all of their rows, from 0 to 1.
+
+    A row looks like others if it lies in their range in every column, or a little beyond. Of the
+    first rows, that is the share of all rows which look like them, over the same for as many rows
+    that are drawn.
+
+    >>> rows = np.column_stack([np.tile([0.0, 1.0], 50), np.arange(100.0)])
+    >>> months = [Segment(k, rows, np.zeros(100), np.ones(100)) for k in range(2)]
+    >>> round(coverage(months, 50), 2)
+    0.54
+    """
+    rng = np.random.default_rng(0)  # even distances would fall in with the hours of a day
+    drawn = [rng.choice(len(s), min(n_rows, len(s)), replace=False) for s in history]
+    like_first = sum(_n_alike(s.X, s.X[:n_rows]) for s in history)
+    like_drawn = sum(_n_alike(s.X, s.X[rows]) for s, rows in zip(history, drawn, strict=True))
+    return min(like_first / like_drawn, 1.0)
+
+
+def _n_alike(X: NDArray[Any], seen: NDArray[Any]) -> int:
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    margin = _MARGIN * (high - low)
+    return int(((low - margin <= X) & (high + margin >= X)).all(axis=1).sum())
 
 
 #: The default for numbers: the classifier's, but for the learner.
