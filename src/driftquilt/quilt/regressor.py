@@ -46,7 +46,7 @@ from driftquilt.quilt.estimator import (
 from driftquilt.quilt.executor import Executor, one_blas_thread
 from driftquilt.quilt.method import Average, Quilt
 from driftquilt.quilt.model_file import HELD_OUT, REGRESSION
-from driftquilt.quilt.regression import DEFAULT_REGRESSION, RegressionQuilt
+from driftquilt.quilt.regression import DEFAULT_REGRESSION, RegressionQuilt, coverage
 from driftquilt.search.base import Search
 
 __all__ = ["HeldOut", "QuiltRegressor"]
@@ -90,6 +90,9 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
     ----------
     selection_, disparity_max_, search_, model_, encoder_, learner_
         As those of `QuiltClassifier`.
+    coverage_ : float
+        How much the first rows of past segments, as many as are labelled in the current one, look
+        like the rest of them; from 0 to 1. The blend is drawn back to all data by as much.
     target_ : Target
         Middle and spread of the target, on which scale the net learns.
     held_out_ : HeldOut
@@ -100,6 +103,7 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
 
     task = REGRESSION
     target_: Target
+    coverage_: float
     held_out_: HeldOut
     _method: ClassVar[type[Quilt]] = RegressionQuilt
 
@@ -210,6 +214,7 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         trained = self._train(scaled, self.make_learner().loss.n_outputs)
         self._keep(seen, trained)
         self.target_ = target
+        self.coverage_ = coverage(trained.history, len(trained.current)) if trained.history else 1.0
         self.held_out_ = self._hold_out(trained.quilt, trained.history, trained.current)
         return self
 
@@ -217,11 +222,15 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         """Return held-out rows, and a record of the target's scale, for the model file."""
         held_out = self.held_out_._asdict()
         tensors = {f"{HELD_OUT}.{name}": values for name, values in held_out.items()}
-        return tensors, {"task": REGRESSION, "target": asdict(self.target_)}
+        return tensors, {
+            "task": REGRESSION,
+            "target": asdict(self.target_),
+            "coverage": self.coverage_,
+        }
 
     def unpack_target(self, tensors: Mapping[str, NDArray[Any]], record: dict[str, Any]) -> int:
         """Set what `pack_target` returned; return the number of outputs."""
-        self.target_ = Target(**record["target"])
+        self.target_, self.coverage_ = Target(**record["target"]), float(record["coverage"])
         self.held_out_ = HeldOut(*(tensors[f"{HELD_OUT}.{name}"] for name in HeldOut._fields))
         outputs, y, weight = self.held_out_
         if outputs.shape != (len(y), self._loss.n_outputs) or len(weight) != len(y):
