@@ -31,13 +31,17 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from rich.console import Console
+from sklearn.base import clone
 
 from driftquilt.core.segment import cut
+from driftquilt.data.categories import Categories
 from driftquilt.data.frame import read_frame
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData
+from driftquilt.quilt.boosters import make_booster
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Training
 from driftquilt.quilt.regressor import QuiltRegressor
+from driftquilt.quilt.selector import QuiltSelector
 
 PUBLIC = ("bike", "pollution", "traffic")
 DRIFTS = ("abrupt", "gradual", "recurring")
@@ -150,6 +154,22 @@ def net_answers(case: Case, seed: int, settings: dict[str, Any]) -> Iterator[Ans
         yield Answer(name, answer, time.process_time() - started)
 
 
+def booster_answers(case: Case, seed: int) -> Iterator[Answer]:
+    """Return the answers of LightGBM with `QuiltSelector`, on all rows and on the current ones."""
+    booster = make_booster("lightgbm", is_regression=True).set_params(n_jobs=1, random_state=seed)
+    started = time.process_time()
+    selector = QuiltSelector(booster, quilt=QuiltRegressor(n_jobs=1), random_state=seed)
+    predicted = selector.fit(case.X, case.y, segments=case.segments).predict(case.X_test)
+    yield Answer("default", predicted, time.process_time() - started)
+    categories = Categories.fit(case.X)
+    X, test = categories.apply(case.X), categories.apply(case.X_test)
+    is_current = case.segments == case.segment
+    for name, rows in (("all", np.ones(len(X), dtype=bool)), ("current", is_current)):
+        started = time.process_time()
+        answer = clone(booster).fit(X[rows], case.y[rows]).predict(test)
+        yield Answer(name, answer, time.process_time() - started)
+
+
 def scores(y: NDArray[Any], answer: Answer) -> dict[str, float]:
     """Absolute and squared error; of intervals the share of targets in them, and their width."""
     off = answer.predicted - y
@@ -165,14 +185,15 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
     """Return the default against the better naive choice: a line per table, means over the rest."""
     means = results.groupby(["table", "method"], sort=False)[["mae", "rmse", "cpu"]].mean()
     mae, rmse, cpu = (means[name].unstack("method") for name in ("mae", "rmse", "cpu"))
-    coverage = results[results["method"] == "default"].groupby("table")[["coverage", "width"]]
+    ours = results[results["method"] == "default"].groupby("table")
+    intervals = [name for name in ("coverage", "width") if name in results]
     better = mae[["all", "current"]].min(axis=1)
     return pd.DataFrame(
         {
             **{name: mae[name] for name in ("default", "all", "current")},
             "worse_by_%": 100 * (mae["default"] / better - 1),
             "rmse_by_%": 100 * (rmse["default"] / rmse[["all", "current"]].min(axis=1) - 1),
-            **coverage.mean(),
+            **ours[intervals].mean(),
             "cpu": cpu["default"],
         }
     ).loc[results["table"].unique()]
@@ -185,6 +206,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--tables", default=",".join((*PUBLIC, *DRIFTS)), help="by comma")
+    parser.add_argument("--model", choices=["net", "lightgbm"], default="net")
     parser.add_argument("--seeds", type=int, default=3, help="of generated tables and of models")
     parser.add_argument("--confirm", action="store_true", help="segments and seeds not chosen on")
     parser.add_argument("--settings", default="{}", help="of the net, as JSON")
@@ -195,7 +217,10 @@ def main() -> None:
     lines: list[dict[str, Any]] = []
     for case in cases(options.tables.split(","), seeds, confirm=options.confirm):
         for seed in seeds if case.table in PUBLIC else seeds[:1]:
-            for answer in net_answers(case, seed, json.loads(options.settings)):
+            settings = {"n_jobs": 1, **json.loads(options.settings)}
+            is_net = options.model == "net"
+            answers = net_answers(case, seed, settings) if is_net else booster_answers(case, seed)
+            for answer in answers:
                 key = {"table": case.table, "segment": case.segment, "seed": seed}
                 found = scores(case.y_test, answer)
                 lines.append({**key, "method": answer.method, **found, "cpu": answer.cpu})
@@ -205,7 +230,8 @@ def main() -> None:
         results.to_csv(options.out, index=False)
     table = compare(results)
     console.print(table.round(3).to_string())
-    console.print("mean", table[["worse_by_%", "coverage"]].mean().round(3).to_dict())
+    shown = [name for name in ("worse_by_%", "coverage") if name in table]
+    console.print("mean", table[shown].mean().round(3).to_dict())
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
-from catboost import CatBoostRegressor
+from catboost import CatBoostRegressor  # type: ignore[import-untyped]
 from lightgbm import LGBMRegressor
 from sklearn.base import is_regressor
 from sklearn.ensemble import HistGradientBoostingRegressor

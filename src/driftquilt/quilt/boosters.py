@@ -237,8 +237,8 @@ def _plain(name: str, value: Any) -> Any:
 def _not_stored(what: str) -> InputError:
     return InputError(
         f"an estimator with {what} cannot be saved: it is code. LGBMClassifier, XGBClassifier, "
-        "CatBoostClassifier, their regressors and what consists of scikit-learn's own classes can; else fit again "
-        "where you predict, with the same rows and sample_weight_"
+        "CatBoostClassifier, their regressors and what consists of scikit-learn's own classes can; "
+        "else fit again where you predict, with the same rows and sample_weight_"
     )
 
 

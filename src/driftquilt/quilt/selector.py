@@ -136,8 +136,9 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         as they are, but for LightGBM, CatBoost, XGBoost with `enable_categorical` and
         `HistGradientBoostingClassifier` they become pandas frames in which text is categories and
         a date is its place in the day, the week and the year.
-    quilt : QuiltClassifier, optional
-        What ranks the past segments; by default `QuiltClassifier()`.
+    quilt : QuiltClassifier or QuiltRegressor, optional
+        What ranks the past segments; by default `QuiltClassifier()`, or for a regressor
+        `QuiltRegressor()`.
     scoring : str, dict or callable, optional
         What "better" means: the name of a scikit-learn scorer, "precision_at_5%", a cost matrix
         or a scorer; by default the log loss, or the accuracy of an estimator without
@@ -167,12 +168,12 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         What each row given to `fit` counts, by the weights of the segments; for use elsewhere.
     search_ : list of TriedSet
         Every training set that was judged, with its score.
-    metric_ : Metric
+    metric_ : Metric or NumberMetric
         What `scoring` stands for.
-    quilt_ : QuiltClassifier or None
+    quilt_ : QuiltClassifier, QuiltRegressor or None
         What ranked the past segments, fitted; None without a past, and in a loaded model.
     held_out_ : ndarray or None
-        Probabilities of the current rows, in their order, by fits that were not trained on them;
+        Probabilities of the current rows, or numbers (n, 1), in their order, by fits that were not trained on them;
         None without a past, and in a loaded model.
     threshold_ : float or None
         Of two classes, the probability from which on `predict` answers the second one; None for
@@ -224,7 +225,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         ranking = self._rank(rows, seed)
         self.threshold_: float | None = None
         search = _Search(trainer, rows, _order(ranking), self.n_folds, self.judged_rows)
-        self.metric_ = search.metric = self._find_metric()
+        self.metric_: Any = self._find_metric()
+        search.metric = self.metric_
         sets = search.judge()
         coverage = getattr(self.quilt_, "coverage_", 1.0) ** 2
         shares = search.share(sets, blend=self.blend, coverage=coverage)
@@ -662,7 +664,8 @@ class _Search:
     def _merit(self, one: _Set, rows: Any) -> NDArray[np.float64]:
         """Return the log-likelihood of each row; of numbers the negated error."""
         if isinstance(self.metric, NumberMetric):
-            return -self._errors(one.chances)[rows]
+            merit: NDArray[np.float64] = -self._errors(one.chances)[rows]
+            return merit
         codes = self.rows.y[self.current][rows]
         of_truth = one.chances[rows][np.arange(len(codes)), codes]
         logs: NDArray[np.float64] = np.log(np.maximum(of_truth, _LOWEST))
