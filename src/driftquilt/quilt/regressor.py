@@ -178,7 +178,7 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the number for each row: the median, or the mean with the loss "squared"."""
-        return self.target_.restore(self._outputs(X)[:, self._loss.middle])
+        return self.target_.restore(self._outputs(X)[:, self.net_loss.middle])
 
     def predict_interval(self, X: Any, coverage: float = 0.8) -> NDArray[np.float64]:
         """Return both ends (n, 2) of intervals that hold such a share of the targets.
@@ -186,13 +186,40 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         They are moved apart, or together, until they hold that share of the labelled current rows
         for models that were not trained on them.
         """
-        if not 0 < coverage < 1:
-            raise InputError(f"coverage is {coverage}; give a share between 0 and 1")
         outputs = self._outputs(X)
-        ends = self._ends(outputs, coverage) + self._correction(coverage) * np.array([-1.0, 1.0])
-        middle = outputs[:, [self._loss.middle]]
+        weights, shift = self.interval_rule(coverage)
+        ends, middle = outputs @ weights + shift, outputs[:, [self.net_loss.middle]]
         low, high = np.minimum(ends[:, :1], middle), np.maximum(ends[:, 1:], middle)
         return self.target_.restore(np.hstack([low, high]))
+
+    def interval_rule(self, coverage: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return weights (Q, 2) of the net's outputs in both ends of intervals, and a shift (2,).
+
+        Weights interpolate between quantiles; the shift is what the held-out rows ask for.
+        """
+        if not 0 < coverage < 1:
+            raise InputError(f"coverage is {coverage}; give a share between 0 and 1")
+        outputs, y, weight = self.held_out_
+        levels = np.array(self.net_loss.levels)
+        wanted = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
+        weights = np.stack([np.interp(wanted, levels, one) for one in np.eye(len(levels))])
+        low, high = (outputs @ weights).T
+        beyond = np.maximum(low - y, y - high)
+        level = min(coverage * (1 + 1 / len(y)), 1.0)
+        shift = float(weighted_quantiles(beyond, weight, [level])[0])
+        return weights, np.array([-shift, shift])
+
+    def to_onnx(self, *, missing: str = "", coverage: float = 0.8) -> bytes:
+        """Return the model and its encoding as one ONNX graph, for runtimes without driftquilt.
+
+        Inputs are those of `QuiltClassifier.to_onnx`; the outputs are `prediction` (n,) and
+        `interval` (n, 2), which holds such a share of the targets, both float64. It takes the extra
+        `onnx`.
+        """
+        check_is_fitted(self)
+        from driftquilt.integrations.onnx import to_onnx  # noqa: PLC0415  # few need it
+
+        return to_onnx(self, missing, coverage)
 
     def make_learner(self) -> MLPRegression:
         """Make the learner that is trained."""
@@ -233,12 +260,13 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         self.target_, self.coverage_ = Target(**record["target"]), float(record["coverage"])
         self.held_out_ = HeldOut(*(tensors[f"{HELD_OUT}.{name}"] for name in HeldOut._fields))
         outputs, y, weight = self.held_out_
-        if outputs.shape != (len(y), self._loss.n_outputs) or len(weight) != len(y):
+        if outputs.shape != (len(y), self.net_loss.n_outputs) or len(weight) != len(y):
             raise ValueError("held-out rows and outputs do not belong together")
-        return self._loss.n_outputs
+        return self.net_loss.n_outputs
 
     @property
-    def _loss(self) -> Loss:
+    def net_loss(self) -> Loss:
+        """The loss that the net was trained by."""
         learner = self.learner_
         assert isinstance(learner, MLPRegression)  # noqa: S101
         return learner.loss
@@ -251,25 +279,6 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         with one_blas_thread():
             return _in_order(self.model_, to_matrix(read_frame(X), self.encoder_, self.learner_))
-
-    def _ends(self, outputs: NDArray[np.float64], coverage: float) -> NDArray[np.float64]:
-        """Return the ends of intervals as the net has them, (n, 2), between its quantiles."""
-        wanted = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
-        levels = np.array(self._loss.levels)
-        place = np.interp(wanted, levels, np.arange(len(levels)))
-        below = np.floor(place).astype(np.intp)
-        above = np.minimum(below + 1, len(levels) - 1)
-        share = place - below
-        ends: NDArray[np.float64] = outputs[:, below] * (1 - share) + outputs[:, above] * share
-        return ends
-
-    def _correction(self, coverage: float) -> float:
-        """How far the ends of intervals are to move out, by the rows that were held out."""
-        outputs, y, weight = self.held_out_
-        ends = self._ends(outputs, coverage)
-        beyond = np.maximum(ends[:, 0] - y, y - ends[:, 1])
-        level = min(coverage * (1 + 1 / len(y)), 1.0)
-        return float(weighted_quantiles(beyond, weight, [level])[0])
 
     def _hold_out(self, quilt: Quilt, history: Any, current: Any) -> HeldOut:
         tasks = quilt.tasks(history, current)

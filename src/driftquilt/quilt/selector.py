@@ -173,8 +173,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     quilt_ : QuiltClassifier, QuiltRegressor or None
         What ranked the past segments, fitted; None without a past, and in a loaded model.
     held_out_ : ndarray or None
-        Probabilities of the current rows, or numbers (n, 1), in their order, by fits that were not trained on them;
-        None without a past, and in a loaded model.
+        Probabilities of the current rows, or numbers (n, 1), in their order, by fits that were not
+        trained on them; None without a past, and in a loaded model.
     threshold_ : float or None
         Of two classes, the probability from which on `predict` answers the second one; None for
         the most probable class, or with a cost matrix the cheapest. Set it after `fit`, which
