@@ -143,7 +143,7 @@ def test_segments_can_be_selected_for_any_model(task: str | None) -> None:
 def test_whole_numbers_are_classes_unless_the_task_says_otherwise() -> None:
     X, y, month, _, _ = drifting()
     whole = np.round(y / 50).astype(float)
-    few = {"hidden_units": 4, "max_epochs": 2, "random_state": 0}
+    few: dict[str, Any] = {"hidden_units": 4, "max_epochs": 2, "random_state": 0}
     classes = QuiltClassifier(**few).fit(X, whole, segments=month).selection_
     assert repr(select_segments(X, whole, month, **few)) == repr(classes)
     numbers = QuiltRegressor(**few).fit(X, whole, segments=month).selection_
