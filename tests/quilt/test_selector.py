@@ -29,6 +29,7 @@ from xgboost import XGBClassifier
 
 from driftquilt import InputError, QuiltClassifier, QuiltSelector, select_segments
 from driftquilt.quilt import Selection
+from driftquilt.quilt.blending import Judge
 
 MONTHS = ["April", "May", "June", "July", "August"]
 UPSIDE_DOWN = ["May", "July"]
@@ -330,6 +331,45 @@ def test_a_metric_steers_the_choice(scoring: str) -> None:
     model = selector(lightgbm(), scoring=scoring).fit(TABLE, LABELS, segments=MONTH)
     assert model.metric_.name == scoring
     assert model.score(TEST, TEST_LABELS) > 0.9
+
+
+def rare(seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """3 % positives; April has far more in the same order, and May has them at the other end."""
+    rng = np.random.default_rng(seed)
+    month = np.repeat(["April", "May", "June", "July"], [600, 600, 600, 400])
+    X = rng.normal(size=(len(month), 3))
+    odds = 2.5 * np.where(month == "May", -1, 1) * X[:, 0] + np.where(month == "April", 0, -5.7)
+    return X, (rng.random(len(month)) < 1 / (1 + np.exp(-odds))).astype(int), month
+
+
+def test_auc_of_rare_positives_departs_from_log_loss_only_for_one_set_that_is_surely_ahead() -> (
+    None
+):
+    departs = []
+    for seed in range(6):
+        X, y, month = rare(seed)
+        current = month == "July"
+        assert 0.01 < y[current].mean() < 0.06
+        by_loss, by_auc = (
+            selector(lightgbm(), scoring=scoring).fit(X, y, segments=month)
+            for scoring in (None, "roc_auc")
+        )
+        judged, again = (
+            [line._replace(score=0, share=0) for line in model.search_]
+            for model in (by_loss, by_auc)
+        )
+        assert judged == again
+        shares = [line.share for line in by_auc.search_]
+        departs.append(shares != [line.share for line in by_loss.search_])
+        if departs[-1]:
+            assert sorted(shares)[-2:] == [0, 1]
+            judge = Judge(by_auc.metric_, by_auc.classes_)
+            held_out = [np.asarray(model.held_out_) for model in (by_auc, by_loss)]
+            ours, theirs = (judge.scores(y[current], chances) for chances in held_out)
+            ahead, *left_out = ours - theirs
+            error = np.sqrt((1 - 1 / len(left_out)) * np.sum((left_out - np.mean(left_out)) ** 2))
+            assert ahead > error
+    assert 0 < sum(departs) < len(departs)
 
 
 def test_with_costs_the_cheapest_answer_is_given() -> None:

@@ -53,7 +53,7 @@ from driftquilt.core.selection import Rule
 from driftquilt.data.categories import Categories
 from driftquilt.data.rows import Rows
 from driftquilt.errors import DriftquiltError, InputError, ModelFileError
-from driftquilt.quilt.blending import ONE_ERROR, Judge, blend_weights, choose_by_score
+from driftquilt.quilt.blending import Judge, blend_weights, choose_by_score, replace_mixture
 from driftquilt.quilt.boosters import BOOSTERS, Stored, comes_from, kind_of
 from driftquilt.quilt.classifier import QuiltClassifier, keep_features, refuse_one_class
 from driftquilt.quilt.explanation import Selection
@@ -502,7 +502,7 @@ class _Search:
         if coverage == 1:  # else the present says too little of a set to leave it out
             mixture[np.argsort(-mixture, kind="stable")[_MOST_FITS:]] = 0.0
             mixture /= mixture.sum()
-        # Preferred ones come last: those that use more of the past, the blend after all.
+        # Preferred ones come late: those that use more of the past, the blend after all.
         singles = sorted(range(len(whole)), key=lambda k: (sets[whole[k]].n_segments, k == 0))
         options = [*np.eye(len(whole))[singles], *([mixture] if blend else [])]
         if not blend or metric.name != "log_loss":
@@ -510,8 +510,8 @@ class _Search:
             blends = [np.tensordot(v, chances, axes=1) for v in options]
             judge = Judge(metric, self.rows.classes)
             scores = [judge.scores(y[self.current], one) for one in blends]
-            errors = {"errors": ONE_ERROR} if blend else {}
-            mixture = options[choose_by_score(np.array(scores), **errors)]
+            choose = replace_mixture if blend else choose_by_score
+            mixture = options[choose(np.array(scores))]
         shares = np.zeros(len(sets))
         shares[whole] = mixture
         return shares
