@@ -181,7 +181,8 @@ def test_estimators_that_are_something_else_are_refused(path: Path) -> None:
     for estimator in ESTIMATORS.values():
         fitted(estimator).save(path)
         tensors, record = read_model(path)
-        write_model(path, {name: part[:-9].copy() for name, part in tensors.items()}, record)
+        halves = {name: part[: len(part) // 2].copy() for name, part in tensors.items()}
+        write_model(path, halves, record)
         with pytest.raises(ModelFileError):
             QuiltSelector.load(path).predict(TABLE)
 
