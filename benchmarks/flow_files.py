@@ -91,7 +91,7 @@ def fit(recorder: Recorder, _: Path) -> None:
 
 
 def learn_one(recorder: Recorder, folder: Path) -> None:
-    """An ordinary row of a stream in a folder that has a model: no drift, no late label."""
+    """Learn an ordinary row of a stream in a folder that has a model: no drift, no late label."""
     from driftquilt import QuiltClassifier, QuiltStream  # noqa: PLC0415
 
     rng = random.Random(0)  # noqa: S311

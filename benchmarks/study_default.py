@@ -70,7 +70,7 @@ VARIANTS: dict[str, Quilt] = {
 
 
 def make(name: str, seed: int, _: str) -> Method:
-    """The variant of that name."""
+    """Return the variant of that name."""
     return replace(VARIANTS[name], seed=seed)
 
 

@@ -29,7 +29,7 @@ N_ROWS, N_BEFORE_THE_CRASH = 600, 320
 
 
 def loans(after: int) -> Iterator[tuple[dict[str, float], bool]]:
-    """A source that can be read from any row on; the concept turns round and back."""
+    """Yield a source that can be read from any row on; the concept turns round and back."""
     draw = random.Random(0).random  # noqa: S311
     for turn in range(N_ROWS):
         x = {"income": draw(), "debt": draw()}

@@ -62,9 +62,10 @@ def table_console() -> Console:
     return Console(markup=False, emoji=False, highlight=False)
 
 
-def command_line() -> str:
-    """Return what was typed."""
-    return shlex.join(["driftquilt", *sys.argv[1:]])
+def command_line(secret: str = "", shown: str = "") -> str:
+    """Return what was typed, with `shown` in place of a secret."""
+    words = [word.replace(secret, shown) if secret else word for word in sys.argv[1:]]
+    return shlex.join(["driftquilt", *words])
 
 
 def progress_bar() -> Progress:

@@ -326,7 +326,7 @@ def _blocks(n_rows: int) -> list[slice]:
 
 
 def _encode(values: Any, *, is_coded: bool) -> tuple[list[Any], NDArray[np.int32]]:
-    """The values in order of first appearance, and the place of each row's; -1 is missing."""
+    """Return the values in order of first appearance, and each row's place; -1 is missing."""
     coded = (values.indices if is_coded else values).dictionary_encode()
     words = values.dictionary.take(coded.dictionary) if is_coded else coded.dictionary
     return words.to_pylist(), coded.indices.fill_null(-1).to_numpy()

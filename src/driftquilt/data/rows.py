@@ -61,7 +61,7 @@ class Rows:
         return cls(features, classes, codes, names, segment_codes, weight)
 
     def append(self, later: Rows) -> Rows:
-        """These rows and, after them, the later ones."""
+        """Return these rows and, after them, the later ones."""
         classes, here, there = _merge(self.classes, later.classes)
         names = list(dict.fromkeys([*self.segments, *later.segments]))
         at = {name: code for code, name in enumerate(names)}
@@ -76,7 +76,7 @@ class Rows:
         )
 
     def weighing(self, weight: NDArray[np.float64]) -> Rows:
-        """The rows of positive weight, as if the others had never been; classes all stay."""
+        """Return the rows of positive weight, as if the others had never been; classes all stay."""
         used = weight > 0
         if used.all():
             return replace(self, weight=weight)
@@ -94,13 +94,13 @@ class Rows:
         )
 
     def columns_with_values(self) -> list[str]:
-        """The columns in which not everything is missing."""
+        """Return the columns in which not everything is missing."""
         assert not isinstance(self.features, np.ndarray)  # noqa: S101
         kinds = {name: self.features.kind(name) for name in self.features.columns}
         return [name for name, kind in kinds.items() if kind != "nothing"]
 
     def select(self, names: Sequence[str]) -> Rows:
-        """The same rows with some of their columns; those of an array have none to select."""
+        """Return the same rows with some columns; rows of an array have none to select."""
         features = self.features
         if isinstance(features, ArrowFrame):
             features = replace(features, parts={name: features.parts[name] for name in names})
@@ -110,7 +110,7 @@ class Rows:
         return replace(self, features=features)
 
     def declare(self, classes: Any) -> Rows:
-        """The same rows, with classes that none of them need have."""
+        """Return the same rows, with classes that none of them need have."""
         declared, _ = read_labels(classes, len(classes))
         merged, here, _ = _merge(self.classes, declared)
         return replace(self, classes=merged, y=here[self.y])
@@ -146,7 +146,7 @@ def read_array(X: Any) -> NDArray[Any]:
 def _merge(
     first: NDArray[Any], second: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]]:
-    """The union of two lists of classes, and where in it those of each stand."""
+    """Return the union of two lists of classes, and where in it those of each stand."""
     if (first.dtype.kind in "biuf") != (second.dtype.kind in "biuf"):  # numpy would make it text
         raise InputError(
             f"the classes {first.tolist()} and {second.tolist()} are numbers and text; make all "

@@ -111,7 +111,7 @@ class _Predictor:
         self.clf = clf
 
     def predict(self, model_input: Any, params: Any = None) -> Any:  # noqa: ARG002  # MLflow's names
-        """A pandas table of answers, with the rows' index where they have one."""
+        """Return a pandas table of answers, with the rows' index where they have one."""
         import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
 
         chances = self.clf.predict_proba(model_input)
@@ -132,7 +132,7 @@ def _import_mlflow() -> Any:
 
 @contextmanager
 def _translated(doing: str) -> Iterator[None]:
-    """What MLflow or its database says no to becomes an error of ours."""
+    """Raise refusals of MLflow or its database as errors of ours."""
     mlflow = _import_mlflow()
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  # MLflow passes some of these on
 
@@ -157,7 +157,7 @@ def _trouble(doing: str, message: str, code: str) -> ServiceError:
 
 
 def _load_pyfunc(path: str) -> _Predictor:
-    """What MLflow calls to load a model, by this very name."""
+    """Load a model; MLflow calls it by this very name."""
     return _Predictor(QuiltClassifier.load(path))
 
 

@@ -97,7 +97,7 @@ class _Input:
 
 
 def to_onnx(clf: QuiltClassifier, missing: str) -> bytes:
-    """The file's content; `missing` is what stands for a missing text."""
+    """Return the file's content; `missing` is what stands for a missing text."""
     nets, inputs, classes = _nets(clf), _inputs(clf, missing), _read_classes(clf.classes_)
     graph = Graph([*(one.name for one in inputs), _MATRIX, *OUTPUTS])
     far = min(map(_reach, nets))
@@ -158,7 +158,7 @@ def _reach(net: MLPModel) -> float:
 
 
 def _inputs_of(encoder: Encoder) -> list[_Input]:
-    """The raw table's columns, in order."""
+    """Return the raw table's columns, in order."""
     inputs = []
     for name, places in group(encoder.columns).items():
         columns = tuple(encoder.columns[place] for place in places)
@@ -173,7 +173,7 @@ def _inputs_of(encoder: Encoder) -> list[_Input]:
 def _add_columns(
     graph: Graph, encoder: Encoder, inputs: Sequence[_Input], missing: str, far: float
 ) -> tuple[str, list[int]]:
-    """The matrix (n, d) float32, and which of the encoder's features each of its columns is.
+    """Return the matrix (n, d) float32, and which of the encoder's features each of its columns is.
 
     Numbers come first, then what was missing, then text. No value is farther from 0 than `far`.
     """
@@ -240,7 +240,7 @@ def _interpolate(
     knots: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> str:
-    """A column (n, 1) through its knots. After the last one comes a piece that does not rise."""
+    """Put a column (n, 1) through its knots; after the last one it does not rise."""
     widths, rises = np.append(np.diff(knots), 1.0), np.append(np.diff(scores), 0.0)
     value = graph.add("Gather", rows, graph.constant(np.array([column])), axis=1)
     value = graph.add("Clip", value, *(graph.constant(np.array(knots[end])) for end in (0, -1)))
@@ -271,7 +271,7 @@ def _add_net(graph: Graph, matrix: str, order: Sequence[int], net: MLPModel) -> 
 
 
 def _add_mean(graph: Graph, answers: Sequence[str], shares: Sequence[float]) -> str:
-    """The mean of the answers, by their shares if they have any."""
+    """Return the mean of the answers, by their shares if they have any."""
     if not shares:
         return graph.add("Mean", *answers)
     weighed = [
@@ -282,7 +282,7 @@ def _add_mean(graph: Graph, answers: Sequence[str], shares: Sequence[float]) -> 
 
 
 def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:
-    """The raw columns, if ONNX can take them under their names and with this sign."""
+    """Return the raw columns, if ONNX can take them under their names and with this sign."""
     inputs = [] if clf.encoder_ is None else _inputs_of(clf.encoder_)
     free = _free_sign(inputs)
     if not isinstance(missing, str):
@@ -308,13 +308,13 @@ def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:
 
 
 def _free_sign(inputs: Sequence[_Input]) -> str:
-    """A text that is none of the categories."""
+    """Return a text that is not one of the categories."""
     taken = {category for one in inputs for category in one.categories}
     return next(sign for n in count(1) if (sign := "?" * n) not in taken)
 
 
 def _read_classes(classes: NDArray[Any]) -> NDArray[Any]:
-    """The classes as ONNX knows them."""
+    """Return the classes as ONNX knows them."""
     read = np.array(classes.tolist())
     if read.dtype.kind not in "biufU":
         raise InputError(
@@ -348,7 +348,7 @@ class Graph:
         self._constants: list[onnx.TensorProto] = []
 
     def input(self, name: str, dtype: DTypeLike, *, width: int) -> str:
-        """A table of so many columns that is given under this name."""
+        """Return a table of so many columns that is given under this name."""
         self._inputs.append(self._describe(name, dtype, [_ROWS, width]))
         return name
 
@@ -360,13 +360,13 @@ class Graph:
         return name
 
     def add(self, operator: str, *values: str, domain: str = "", **attributes: Any) -> str:
-        """What an operator makes of values."""
+        """Return what an operator makes of values."""
         name = next(self._names)
         self._node(operator, values, name, domain, attributes)
         return name
 
     def cast(self, value: str, dtype: DTypeLike) -> str:
-        """The value as another type."""
+        """Return the value as another type."""
         return self.add("Cast", value, to=self._kind(dtype))
 
     def output(self, name: str, value: str, dtype: DTypeLike, *, width: int | None = None) -> None:
@@ -376,7 +376,7 @@ class Graph:
         self._outputs.append(self._describe(name, dtype, shape))
 
     def to_bytes(self, about: Mapping[str, str]) -> bytes:
-        """The file's content; `about` is what a runtime shows as its metadata."""
+        """Return the file's content; `about` is what a runtime shows as its metadata."""
         helper = self._onnx.helper
         graph = helper.make_graph(
             self._nodes, "driftquilt", self._inputs, self._outputs, self._constants
@@ -418,7 +418,7 @@ class Graph:
 
 
 def date_parts(graph: Graph, micros: str) -> str:
-    """The six parts of dates and time stamps."""
+    """Return the six parts of dates and time stamps."""
     missing, micros = _without_missing(graph, micros)
     of_day = graph.add("Mod", micros, _whole(graph, _DAY))
     days = graph.add("Div", graph.add("Sub", micros, of_day), _whole(graph, _DAY))
@@ -433,7 +433,7 @@ def date_parts(graph: Graph, micros: str) -> str:
 
 
 def clock_parts(graph: Graph, micros: str) -> str:
-    """The two parts of times of day."""
+    """Return the two parts of times of day."""
     missing, micros = _without_missing(graph, micros)
     return _waves(graph, [_share(graph, micros, _whole(graph, _DAY))], missing)
 

@@ -200,7 +200,7 @@ def make_plan(
     label: str = "label",
     segment: str = "segment",
 ) -> Plan:
-    """The cells that the experiments need; `datasets` and `methods` narrow them down.
+    """Return the cells that the experiments need; `datasets` and `methods` narrow them down.
 
     A data set is one of the nine names, a name with a number of segments ("random_rbf:20"), or
     the path of a data file with the columns `label` and `segment`.
@@ -232,7 +232,7 @@ def make_plan(
 
 @cache
 def load_stream(dataset: str, label: str = "label", segment: str = "segment") -> Stream:
-    """A stream by what the command line calls it; the columns are those of a file."""
+    """Return a stream by what the command line calls it; the columns are those of a file."""
     name, _, n_segments = dataset.partition(":")
     if is_file(dataset):
         stream = read_stream(Path(dataset), label, segment)

@@ -70,7 +70,7 @@ class Table:
     better: Better | None = "higher"
 
     def best(self, column: str) -> float | None:
-        """The best value of ours in a column, as it is printed."""
+        """Return the best value of ours in a column, as it is printed."""
         values = [round(v.ours, self.digits) for (_, c), v in self.cells.items() if c == column]
         if not values or self.better is None:
             return None
@@ -234,7 +234,7 @@ def _methods(results: Iterable[Result], experiment: str) -> list[str]:
 
 
 def _datasets(results: Iterable[Result], experiment: str) -> list[str]:
-    """The experiment's own that were run, in the paper's order; then the user's."""
+    """Return the experiment's own that were run, in the paper's order; then the user's."""
     found = dict.fromkeys(result.dataset for result in results)
     spec = EXPERIMENTS[experiment]
     listed = [d for d in spec.datasets if d in found]

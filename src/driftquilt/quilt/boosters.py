@@ -72,13 +72,17 @@ def kind_of(estimator: Any) -> str:
     """Return the kind of an estimator; that of others is the name of their class."""
     if isinstance(estimator, HistGradientBoostingClassifier):
         return "hgb"
-    known = [package for package in _CLASSES if comes_from(estimator, package)]
-    return known[0] if known else type(estimator).__name__
+    return _find_package(estimator) or type(estimator).__name__
 
 
 def comes_from(estimator: Any, package: str) -> bool:
     """Whether a class of the estimator is of a package, which need not be installed."""
     return any(cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__)
+
+
+def _find_package(estimator: Any) -> str | None:
+    """Return which of the libraries an estimator comes from."""
+    return next((package for package in _CLASSES if comes_from(estimator, package)), None)
 
 
 @dataclass(frozen=True)
@@ -94,13 +98,13 @@ class Stored:
     @classmethod
     def of(cls, estimator: Any) -> Self:
         """Choose the format; refuse what is code."""
-        known = [package for package in _CLASSES if comes_from(estimator, package)]
-        if not known:
+        package = _find_package(estimator)
+        if package is None:
             return cls(_SKOPS)
-        if type(estimator).__name__ != _CLASSES[known[0]]:
+        if type(estimator).__name__ != _CLASSES[package]:
             raise _not_stored(type(estimator).__qualname__)
         parameters = {name: _plain(name, v) for name, v in estimator.get_params().items()}
-        return cls(known[0], parameters)
+        return cls(package, parameters)
 
     def make(self, fits: Sequence[Any] = ()) -> Any:
         """Return the estimator without a fit; with skops, from one of its `fits`."""

@@ -46,7 +46,9 @@ __all__ = ["Metric", "Scoring", "find_metric", "scoring_from_json", "scoring_to_
 Scoring: TypeAlias = "str | Mapping[tuple[Any, Any], float] | Callable[..., float] | Metric"
 
 _TWO = 2
-_LOWEST = 1e-7  # probability; a model that was sure and wrong once does not lose everything
+#: Probabilities are at least this: a model that was sure and wrong once does not lose everything.
+LOWEST = 1e-7
+_COST = "cost"
 _ALIASES = {"log_loss": "neg_log_loss"}
 _OF_MANY = {
     "f1": "f1_macro",
@@ -74,7 +76,9 @@ class Metric:
     @property
     def is_named(self) -> bool:
         """Whether a name or costs stand for it; others are code."""
-        return self.costs is not None or isinstance(self.scorer, partial)
+        made = (_by_name, _precision_at)
+        is_made = isinstance(self.scorer, partial) and self.scorer.func in made
+        return self.costs is not None or is_made
 
     @property
     def is_loss(self) -> bool:
@@ -97,7 +101,7 @@ class Metric:
 
         It is NaN where the metric is not defined, such as AUC of rows that lack a class.
         """
-        p = np.clip(np.asarray(chances, dtype=np.float64), _LOWEST, None)
+        p = np.clip(np.asarray(chances, dtype=np.float64), LOWEST, None)
         p /= p.sum(axis=1, keepdims=True)
         ranks = self.name.startswith(("roc_auc", "average_precision"))
         if len(y) == 0 or (ranks and len(np.unique(y)) < len(classes)):
@@ -125,11 +129,14 @@ def find_metric(scoring: Scoring | None) -> Metric:
         return scoring
     if isinstance(scoring, Mapping):
         return _cost_metric(dict(scoring))
+    names = [*_ALIASES, *get_scorer_names()]
     if callable(scoring):
-        return Metric(getattr(scoring, "__name__", "score"), scoring, None, _is_of_answers(scoring))
+        name = getattr(scoring, "__name__", "score")
+        if name in (*names, _COST) or _TOP.fullmatch(name):  # not the metric that is called so
+            name = f"own {name}"
+        return Metric(name, scoring, None, _is_of_answers(scoring))
     if top := _TOP.fullmatch(scoring):
         return Metric(scoring, partial(_precision_at, float(top[1]), is_share=bool(top[2])))
-    names = [*_ALIASES, *get_scorer_names()]
     if scoring not in names:
         raise InputError(f"unknown metric {scoring!r}; {suggest(scoring, names)}")
     of_answers = _is_of_answers(get_scorer(_ALIASES.get(scoring, scoring)))
@@ -147,11 +154,7 @@ def scoring_to_json(scoring: Scoring | None) -> str | list[list[Any]] | None:
     metric = find_metric(scoring)
     if metric.costs is not None:
         return [[*map(json_safe, pair), float(cost)] for pair, cost in metric.costs.items()]
-    is_named = isinstance(metric.scorer, partial) and metric.scorer.func in (
-        _by_name,
-        _precision_at,
-    )
-    return metric.name if is_named else None
+    return metric.name if metric.is_named else None
 
 
 def scoring_from_json(data: str | list[list[Any]] | None) -> Scoring | None:
@@ -215,7 +218,7 @@ def _cost_metric(costs: Mapping[tuple[Any, Any], float]) -> Metric:
         matrix = _cost_matrix(costs, answers.classes_)
         return -float(matrix[np.searchsorted(answers.classes_, y), answers.codes].mean())
 
-    return Metric("cost", mean_cost, costs, uses_answers=True)
+    return Metric(_COST, mean_cost, costs, uses_answers=True)
 
 
 def _cost_matrix(

@@ -104,7 +104,7 @@ def unpack(
     learner: Learner | None,
     where: str,
 ) -> C:
-    """The classifier that `pack` took apart; `where` it was found is for messages."""
+    """Return the classifier that `pack` took apart; `where` it was found is for messages."""
     if (kind := record.get("kind", NET)) != NET:
         raise ModelFileError(
             f"{where} holds a model of the kind {kind}; read it with QuiltSelector.load"
@@ -144,17 +144,17 @@ def _restore(
 
 
 def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
-    """The classes as JSON knows them."""
+    """Return the classes as JSON knows them."""
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 
 def classes_from_json(record: dict[str, Any]) -> NDArray[Any]:
-    """What `classes_to_json` was given."""
+    """Return what `classes_to_json` was given."""
     return np.array(record["values"], dtype=record["dtype"])
 
 
 def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64] | None:
-    """The weights of classes; none in a file whose probabilities they are part of."""
+    """Return the weights of classes; none in a file whose probabilities they are part of."""
     weights = record.get("class_weights")
     if weights is not None and len(weights) != n_classes:
         raise ValueError("not every class has a weight")
@@ -162,7 +162,7 @@ def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64
 
 
 def threshold_of(record: dict[str, Any], n_classes: int) -> float | None:
-    """The threshold of two classes; early files have none."""
+    """Return the threshold of two classes; early files have none."""
     threshold = record.get("threshold")
     if threshold is not None and (n_classes != 2 or not 0 <= threshold <= 1):  # noqa: PLR2004
         raise ValueError("a threshold is a probability, and for two classes")
@@ -205,7 +205,7 @@ def _restore_input(clf: QuiltClassifier, record: dict[str, Any]) -> None:
 
 
 def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a classifier as JSON knows them; not its learner, which is code."""
+    """Return the settings of a classifier as JSON knows them; not its learner, which is code."""
     search, weights = settings["search"], settings["class_weight"]
     if not isinstance(search, str):
         if type(search).__name__ not in _SEARCHES:
@@ -231,7 +231,7 @@ def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
-    """What `settings_to_json` was given."""
+    """Return what `settings_to_json` was given."""
     search, weights = settings["search"], settings["class_weight"]
     if isinstance(search, dict):
         search = dict(search)

@@ -73,7 +73,7 @@ class ModelChoice(NamedTuple):
         return self.models[self.kind]
 
     def sentence(self) -> str:
-        """What was chosen, and by how much."""
+        """Return what was chosen, and by how much."""
         if not self.scores:
             return f"The model is {self.kind}: there are too few current rows to compare."
         ahead = self.scores[self.kind] - max(v for k, v in self.scores.items() if k != self.kind)
