@@ -83,7 +83,7 @@ __all__ = [
 ]
 
 #: The bounds tried by default, as shares of the largest disparity before training.
-CANDIDATES = (0.0, 0.177, 0.354, 0.5, 0.707, 1.0, 2.0)
+CANDIDATES = (0.0, 0.354, 0.707, 2.0)
 
 _PAPER_RULE = Rule()
 
