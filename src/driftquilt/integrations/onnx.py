@@ -184,7 +184,9 @@ def describe_inputs(clf: QuiltClassifier | QuiltRegressor, missing: str) -> list
 
 
 def _nets(clf: QuiltClassifier | QuiltRegressor) -> list[MLPModel | RegressionModel]:
-    nets = [net for net in clf.model_.models if isinstance(net, MLPModel | RegressionModel)]
+    nets: list[MLPModel | RegressionModel] = [
+        net for net in clf.model_.models if isinstance(net, MLPModel | RegressionModel)
+    ]
     if len(nets) < len(clf.model_.models):
         raise LearnerError(
             f"the model was trained by a {type(clf.learner_).__name__}, and only nets of the "

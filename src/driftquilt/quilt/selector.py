@@ -34,6 +34,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeVar
+from zlib import crc32
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -722,6 +723,7 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         "settings": _settings_to_json(model.get_params(deep=False)),
         "classes": classes_to_json(model.classes_),
         "fits": fits,
+        "checksums": {number: crc32(part.tobytes()) for number, part in tensors.items()},
         "shares": model.shares_.tolist(),
         "categories": model._categories.to_json(),
         "n_features": int(model.n_features_in_),
@@ -737,13 +739,16 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
 def _unpack(cls: type[S], tensors: dict[str, NDArray[Any]], record: dict[str, Any]) -> S:
     """Return the selector that `_pack` took apart."""
     stored, fits = Stored.from_json(record["estimator"]), list[_Fit]()
-    for number, (labels, codes, *has_age) in enumerate(record["fits"]):
+    for number, (labels, codes, has_age) in enumerate(record["fits"]):
         known = classes_from_json(labels), np.array(codes, dtype=np.intp)
         content = tensors.get(str(number))
         if content is None:
             fits.append(_Fit.of_one_class(*known))
         else:
-            fits.append(_Fit(stored.load(content.tobytes()), *known, *has_age))
+            damaged = crc32(content.tobytes()) != record["checksums"][str(number)]
+            if damaged:  # a library may crash on it
+                raise ValueError(f"estimator {number} is damaged")
+            fits.append(_Fit(stored.load(content.tobytes()), *known, has_age))
     models = [fit.model for fit in fits if len(fit.codes) != 1]
     model = cls(stored.make(models), **_settings_from_json(record["settings"]))
     model._fits, model._categories = fits, Categories.from_json(record["categories"])
