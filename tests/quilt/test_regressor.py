@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from driftquilt import InputError, ModelFileError, QuiltClassifier, QuiltRegressor, load_model
+from driftquilt import (
+    InputError,
+    ModelFileError,
+    QuiltClassifier,
+    QuiltRegressor,
+    load_model,
+    select_segments,
+)
 from driftquilt.core.loss import LOSSES, LossName
 from driftquilt.quilt.executor import Processes
 
@@ -125,6 +132,26 @@ def test_columns_may_be_text_and_have_gaps() -> None:
     table = {"x": X[:, 0], "city": np.where(X[:, 1] > 0, "Oslo", "Rome").tolist()}
     model = quick(max_epochs=5).fit(table, y, segments=month)
     assert np.isfinite(model.predict({"x": [0.5, None], "city": [None, "Bonn"]})).all()
+
+
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_segments_can_be_selected_for_any_model(task: str | None) -> None:
+    X, y, month, _, _ = drifting()
+    selection = select_segments(X, y, month, task=task, hidden_units=32, random_state=0)
+    assert {use.name: use.used for use in selection} == {"April": False, "May": True}
+    assert selection.row_weights(month)[0] < 0.5
+
+
+def test_whole_numbers_are_classes_unless_the_task_says_otherwise() -> None:
+    X, y, month, _, _ = drifting()
+    whole = np.round(y / 50).astype(float)
+    few: dict[str, Any] = {"hidden_units": 4, "max_epochs": 2, "random_state": 0}
+    classes = QuiltClassifier(**few).fit(X, whole, segments=month).selection_
+    assert repr(select_segments(X, whole, month, **few)) == repr(classes)
+    numbers = QuiltRegressor(**few).fit(X, whole, segments=month).selection_
+    assert repr(select_segments(X, whole, month, task="regression", **few)) == repr(numbers)
+    with pytest.raises(InputError, match="clustering"):
+        select_segments(X, y, month, task="clustering")
 
 
 # The file

@@ -126,10 +126,7 @@ def blend_weights(
     """
     L = np.maximum(likelihood, _LOWEST)
     chosen = _lean(_most_likely(L, weight, belief), lambda v: np.log(v @ L), weight, n_borrowed)
-    chosen = (1 - coverage) * np.eye(len(L))[0] + coverage * chosen
-    chosen = np.where(chosen < negligible, 0.0, chosen)
-    weights: NDArray[np.float64] = chosen / chosen.sum()
-    return weights
+    return _settle(chosen, coverage, negligible)
 
 
 def blend_numbers(
@@ -156,9 +153,14 @@ def blend_numbers(
         counts += steps[int(np.argmin([_mean(loss_of(z), weight) for z in tried]))]
     best = counts / _GREEDY_STEPS
     chosen = _lean(best, lambda v: -loss_of(np.tensordot(v, outputs, axes=1)), weight)
-    chosen = (1 - coverage) * steps[0] + coverage * chosen
-    chosen = np.where(chosen < negligible, 0.0, chosen)
-    weights: NDArray[np.float64] = chosen / chosen.sum()
+    return _settle(chosen, coverage, negligible)
+
+
+def _settle(chosen: NDArray[np.float64], coverage: float, negligible: float) -> NDArray[np.float64]:
+    """Return weights drawn back to "all" by what is not covered, without negligible ones."""
+    drawn = (1 - coverage) * np.eye(len(chosen))[0] + coverage * chosen
+    drawn = np.where(drawn < negligible, 0.0, drawn)
+    weights: NDArray[np.float64] = drawn / drawn.sum()
     return weights
 
 

@@ -27,6 +27,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from driftquilt.data.columns import as_array
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import read_frame
 from driftquilt.data.labels import codes_by_name, warn_of_order
@@ -48,11 +49,13 @@ from driftquilt.quilt.method import Quilt
 from driftquilt.quilt.metrics import Scoring, find_metric
 from driftquilt.quilt.model_file import (
     CLASSIFICATION,
+    REGRESSION,
     class_weights_of,
     classes_from_json,
     classes_to_json,
     threshold_of,
 )
+from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.search.base import Search
 from driftquilt.text import suggest
 
@@ -337,13 +340,16 @@ def select_segments(
     y: Any,
     segments: ArrayLike,
     sample_weight: ArrayLike | None = None,
+    *,
+    task: str | None = None,
     **settings: Any,
 ) -> Selection:
     """Return which past segments to train on, with a weight for each; the last one is current.
 
-    `settings` are those of `QuiltClassifier`, such as `random_state=0`. What a segment's rows
-    count is its `weight`; `row_weights(segments)` gives them row by row, for the `sample_weight`
-    of another model.
+    `task` is "classification" or "regression"; None means that numbers of which some are not whole
+    are a regression. `settings` are those of `QuiltClassifier` or `QuiltRegressor`, such as
+    `random_state=0`. What a segment's rows count is its `weight`; `row_weights(segments)` gives
+    them row by row, for the `sample_weight` of another model.
 
     >>> rng = np.random.default_rng(0)
     >>> X, month = rng.normal(size=(660, 2)), np.repeat(["April", "May", "June"], [300, 300, 60])
@@ -355,9 +361,20 @@ def select_segments(
     >>> bool(weight[0] < weight[300] <= weight[-1] == 1)
     True
     """
-    classifier = QuiltClassifier(**settings).fit(X, y, segments, sample_weight)
-    selection: Selection = classifier.selection_
-    return selection
+    kinds: dict[str, type[QuiltEstimator]] = {
+        kind.task: kind for kind in (QuiltClassifier, QuiltRegressor)
+    }
+    known = (REGRESSION if _is_amount(y) else CLASSIFICATION) if task is None else task
+    if known not in kinds:
+        raise InputError(f"task is {task!r}; {suggest(str(task), [*kinds])}")
+    return kinds[known](**settings).fit(X, y, segments, sample_weight).selection_
+
+
+def _is_amount(y: Any) -> bool:
+    """Return whether targets are numbers of which some are not whole."""
+    values = as_array(y)
+    is_float: bool = values.dtype.kind == "f"
+    return is_float and bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
 def class_weights(
