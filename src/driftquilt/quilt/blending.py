@@ -65,6 +65,7 @@ __all__ = [
     "choose_by_merit",
     "choose_by_score",
     "choose_candidate",
+    "replace_mixture",
 ]
 
 #: What a blended model is made of, in the order of its weights.
@@ -218,6 +219,20 @@ def choose_by_score(scores: NDArray[np.float64], errors: float = _ERRORS) -> int
         if not whole > errors * spread:
             return int(number)
     return best
+
+
+def replace_mixture(scores: NDArray[np.float64]) -> int:
+    """The candidate with the highest score, if it is clearly ahead of the mixture, the last row.
+
+    >>> replace_mixture(np.array([[0.9, 0.9, 0.9], [0.7, 0.5, 0.9], [0.8, 0.8, 0.8]]))
+    0
+    """
+    mixture = len(scores) - 1
+    defined = np.flatnonzero(np.isfinite(scores[:mixture, 0]))
+    if not len(defined):
+        return mixture
+    best = int(defined[np.argmax(scores[defined, 0])])
+    return (best, mixture)[choose_by_score(scores[[best, mixture]], ONE_ERROR)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,6 @@ from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP, MLPRegression
 from driftquilt.quilt.blending import (
-    ONE_ERROR,
     OTHER_FOLDS,
     PARTS,
     Judge,
@@ -59,6 +58,7 @@ from driftquilt.quilt.blending import (
     borrow_rows,
     choose_by_score,
     choose_candidate,
+    replace_mixture,
 )
 from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
 from driftquilt.quilt.explanation import Selection, explain_folds
@@ -86,7 +86,7 @@ __all__ = [
 ]
 
 #: The bounds tried by default, as shares of the largest disparity before training.
-CANDIDATES = (0.0, 0.177, 0.354, 0.5, 0.707, 1.0, 2.0)
+CANDIDATES = (0.0, 0.354, 0.707, 2.0)
 
 _PAPER_RULE = Rule()
 
@@ -467,9 +467,9 @@ def _blend_by_score(
     """The weights of `PARTS`: one part alone where it clearly scores higher than the mixture."""
     chances = np.stack([_chances(trials, validations) for trials in chosen])
     y = np.concatenate([rows.y for rows in validations])
-    options = [*np.eye(len(PARTS))[::-1], mixture]  # those that use most of the past come late
+    options = [*np.eye(len(PARTS)), mixture]
     scores = [judge.scores(y, np.tensordot(shares, chances, axes=1)) for shares in options]
-    weights: NDArray[np.float64] = options[choose_by_score(np.array(scores), ONE_ERROR)]
+    weights: NDArray[np.float64] = options[replace_mixture(np.array(scores))]
     return weights
 
 

@@ -1,16 +1,18 @@
 """QuiltSelector: which past rows to train your own model on, for any scikit-learn estimator.
 
 Quilt's own net ranks the past segments. Training sets are nested along that ranking: the current
-rows with nothing, the best past segment, the best 2, 4, ... and all of them, and all of them with
-the current rows weighted up to half of the total. One more has the last two past segments, whatever
-their rank. The estimator itself judges them: blocks in time of the labelled current rows take turns
-at being held out, and what a set is worth is what a model trained on it says of rows that it was
-not trained on. After the first block only the best sets and "everything" go on.
+rows with nothing, the best past segment, the best quarter, half and all of them, and all of them
+with the current rows weighted up to half of the total. One has the last two past segments, whatever
+their rank. For gradient boosting one more has everything and the age of each row's segment as a
+column, which is 0 in whatever is predicted: the trees divide the past where that helps. The
+estimator itself judges the sets: blocks in time of the labelled current rows take turns at being
+held out, and what a set is worth is what a model trained on it says of rows that it was not trained
+on. The latest block comes first; after it only the best sets and "everything" go on.
 
-The model is a blend of the estimator's fits on these sets, as in `blending`: weights of highest
-likelihood, drawn back towards "everything" as far as the held-out rows leave doubt. Most sets have
-no weight; often one is left. With `scoring`, one set alone replaces the blend where it scores
-higher by more than a standard error.
+The model is a blend of the estimator's fits on two of these sets at most (a few more if the current
+rows lack classes), as in `blending`: weights of highest likelihood, drawn back towards "everything"
+as far as the held-out rows leave doubt. With `scoring`, one set alone replaces the blend where it
+scores higher by more than a standard error.
 
 >>> import numpy as np
 >>> from sklearn.tree import DecisionTreeClassifier
@@ -32,7 +34,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeVar
+from zlib import crc32
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
@@ -58,14 +62,14 @@ from driftquilt.data.categories import Categories
 from driftquilt.data.rows import Rows
 from driftquilt.errors import DriftquiltError, InputError, ModelFileError
 from driftquilt.quilt.blending import (
-    ONE_ERROR,
     Judge,
     blend_numbers,
     blend_weights,
     choose_by_merit,
     choose_by_score,
+    replace_mixture,
 )
-from driftquilt.quilt.boosters import Stored, comes_from, kind_of
+from driftquilt.quilt.boosters import BOOSTERS, Stored, comes_from, kind_of
 from driftquilt.quilt.classifier import QuiltClassifier, refuse_one_class
 from driftquilt.quilt.estimator import keep_features
 from driftquilt.quilt.explanation import Selection
@@ -95,12 +99,16 @@ __all__ = ["QuiltSelector", "TriedSet"]
 S = TypeVar("S", bound="QuiltSelector")
 
 _N_BEST = 3  # sets that go on after the first block, with "everything"
+_MOST_FITS = 2  # that make up the model
 _BELIEF = 1.0  # rows that speak for each set before any is seen
 _NEGLIGIBLE = 0.05  # share of the model below which a fit is not worth its time
 _SURE = 0.9  # probability of an answer without probabilities
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
 _FEWEST_FOLDS = 2
 _RECENT = 2  # past segments of the set that goes by time
+_RANKING_EPOCHS = 15  # enough for an order of the segments
+_AGE = "driftquilt_segment_age"  # name of the column
+_BY_COLUMN = ("monoton", "interaction")  # begin of the names of settings that speak of columns
 _MANY = 10_000  # rows of a fit that threads can speed up; they wait for each other on fewer
 
 
@@ -109,8 +117,8 @@ class TriedSet(NamedTuple):
 
     It has the current rows and those of the `n_segments` best past segments, or the last ones if
     it is `recent`, `n_rows` in all. If it is `balanced`, current rows count up to half of the
-    total. `score` is that of the `n_judged` held-out rows; `share` is how much of the model was
-    trained on it.
+    total; if it `has_age`, the age of a row's segment is one more column. `score` is that of the
+    `n_judged` held-out rows; `share` is how much of the model was trained on it.
     """
 
     n_segments: int
@@ -120,6 +128,7 @@ class TriedSet(NamedTuple):
     score: float
     share: float
     recent: bool = False
+    has_age: bool = False
 
 
 class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -137,8 +146,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         `HistGradientBoostingClassifier` they become pandas frames in which text is categories and
         a date is its place in the day, the week and the year.
     quilt : QuiltClassifier or QuiltRegressor, optional
-        What ranks the past segments; by default `QuiltClassifier()`, or for a regressor
-        `QuiltRegressor()`.
+        What ranks the past segments; by default `QuiltClassifier(max_epochs=15)`, or for a
+        regressor `QuiltRegressor(max_epochs=15)`.
     scoring : str, dict or callable, optional
         What "better" means: the name of a scikit-learn scorer, "precision_at_5%", a cost matrix
         or a scorer; by default the log loss, or the accuracy of an estimator without
@@ -157,7 +166,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     Attributes
     ----------
     estimators_, shares_ : list of estimators, ndarray
-        The fitted estimators, largest share first, and how much of the answer each gives.
+        The fitted estimators, largest share first, and how much of the answer each gives. One
+        whose set `has_age` (`search_`) takes the age of the segment as its last column.
     estimator_ : estimator
         The one with the largest share.
     classes_ : ndarray
@@ -189,7 +199,7 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         quilt: QuiltClassifier | None = None,
         scoring: Scoring | None = None,
         blend: bool = True,
-        n_folds: int = 3,
+        n_folds: int = 2,
         judged_rows: int | None = 2_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -221,7 +231,7 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
             refuse_one_class(rows)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         estimator = self.estimator if self.random_state is None else _seeded(self.estimator, seed)
-        trainer = _Trainer(estimator, X, kept, rows.classes, rows.y, seed)
+        trainer = _Trainer(estimator, X, kept, rows, seed)
         ranking = self._rank(rows, seed)
         self.threshold_: float | None = None
         search = _Search(trainer, rows, _order(ranking), self.n_folds, self.judged_rows)
@@ -348,8 +358,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.quilt_: QuiltClassifier | QuiltRegressor | None = None
         if len(rows.segments) == 1:
             return Selection((), (), (), Rule(), rows.segments[0], len(rows.y))
-        fresh = QuiltRegressor() if self._is_regression else QuiltClassifier()
-        quilt = fresh if self.quilt is None else clone(self.quilt)
+        kind = QuiltRegressor if self._is_regression else QuiltClassifier
+        quilt = kind(max_epochs=_RANKING_EPOCHS) if self.quilt is None else clone(self.quilt)
         if quilt.random_state is None and self.random_state is not None:
             quilt.set_params(random_state=seed)
         self.quilt_ = quilt.fit_rows(rows).forget_rows()
@@ -371,11 +381,15 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A fitted estimator; `codes` are the codes of the classes that it knows."""
+    """A fitted estimator; `codes` are the codes of the classes that it knows.
+
+    If it `has_age`, it takes the age of a row's segment as one more column.
+    """
 
     model: Any
     labels: NDArray[Any]
     codes: NDArray[np.intp]
+    has_age: bool = False
 
     @classmethod
     def of_one_class(cls, labels: NDArray[Any], codes: NDArray[np.intp]) -> _Fit:
@@ -384,6 +398,7 @@ class _Fit:
 
     def chances(self, X: Any, n_classes: int) -> NDArray[np.float64]:
         """Return the class probabilities of each row, (n, C); numbers are (n, 1)."""
+        X = _add_age(X, 0) if self.has_age else X
         if not n_classes:
             return np.asarray(self.model.predict(X), dtype=np.float64).reshape(-1, 1)
         if hasattr(self.model, "predict_proba"):
@@ -405,16 +420,19 @@ class _Trainer:
         estimator: Any,
         X: Any,
         kept: NDArray[np.intp],
-        classes: NDArray[Any],
-        y: NDArray[np.integer[Any]],
+        rows: Rows,
         seed: int,
     ) -> None:
         self.estimator = estimator
         self.categories = _categories(estimator, X)
         self.X = self.categories.apply(X if hasattr(X, "__getitem__") else np.asarray(X))
-        self.kept, self.classes, self.y, self.seed = kept, classes, y, seed
+        self.kept, self.classes, self.y, self.seed = kept, rows.classes, rows.y, seed
+        self.age = len(rows.segments) - 1 - rows.codes
+        self.takes_age = _takes_age(estimator, self.X)
 
-    def fit(self, rows: NDArray[np.intp], weight: NDArray[np.float64]) -> _Fit:
+    def fit(
+        self, rows: NDArray[np.intp], weight: NDArray[np.float64], *, has_age: bool = False
+    ) -> _Fit:
         """Fit a fresh estimator on rows of these numbers, each with its weight."""
         keyword = _weight_keyword(self.estimator)
         is_weighted = bool((weight != weight[0]).any())
@@ -440,8 +458,10 @@ class _Trainer:
             config_context(**({"enable_metadata_routing": False} if is_pipeline else {})),
             threadpool_limits(1 if len(rows) < _MANY else None, "openmp"),
         ):
-            model.fit(self.take(rows), target, **options)
-        return _Fit(model, labels, codes)
+            X = self.take(rows)
+            X = _add_age(X, self.age[rows]) if has_age else X
+            model.fit(X, target, **options)
+        return _Fit(model, labels, codes, has_age)
 
     def take(self, rows: NDArray[np.intp]) -> Any:
         """Return rows of these numbers as the estimator takes them."""
@@ -459,6 +479,7 @@ class _Set:
     n_segments: int
     balanced: bool
     recent: bool
+    has_age: bool
     past: NDArray[np.intp]
     chances: NDArray[np.float64]
 
@@ -494,22 +515,24 @@ class _Search:
     def sets(self) -> list[_Set]:
         """Return every training set, "everything" first."""
         n = len(self.order)
-        sizes = [n, *(k for k in (0, *(2**power for power in range(n.bit_length()))) if k < n)]
-        sets = [self._make_set(size) for size in sizes]
+        sizes = sorted({0, 1, n // 4, -(-n // 2)} - {n})
+        sets = [self._make_set(size) for size in (n, *sizes)]
         if not n:
-            return sets
+            return sets[:1]
         sets.append(self._make_set(n, balanced=True))
+        if self.trainer.takes_age:
+            sets.append(self._make_set(n, has_age=True))
         recent = self._make_set(_RECENT, recent=True)
         is_new = not any(np.array_equal(recent.past, one.past) for one in sets)
         return [*sets, recent] if is_new else sets
 
     def judge(self) -> list[_Set]:
-        """Hold blocks of current rows out, one after the other; give up poor sets after one."""
+        """Hold blocks of current rows out, the latest first; give up poor sets after that one."""
         sets = self.sets()
         if len(sets) == 1:
             return sets
         running = sets
-        for block in np.array_split(np.arange(len(self.current)), self.n_folds):
+        for block in np.array_split(np.arange(len(self.current)), self.n_folds)[::-1]:
             if not len(block):
                 continue
             for one in running:
@@ -539,7 +562,10 @@ class _Search:
         coverage = float(np.isin(y[self.past], np.unique(y[self.current])).mean())
         belief = np.full(len(whole), _BELIEF)
         mixture = blend_weights(likelihood, weight, coverage, belief=belief, negligible=_NEGLIGIBLE)
-        # Preferred ones come last: those that use more of the past, the blend after all.
+        if coverage == 1:  # else the present says too little of a set to leave it out
+            mixture[np.argsort(-mixture, kind="stable")[_MOST_FITS:]] = 0.0
+            mixture /= mixture.sum()
+        # Preferred ones come late: those that use more of the past, the blend after all.
         singles = sorted(range(len(whole)), key=lambda k: (sets[whole[k]].n_segments, k == 0))
         options = [*np.eye(len(whole))[singles], *([mixture] if blend else [])]
         if not blend or metric.name != "log_loss":
@@ -547,8 +573,8 @@ class _Search:
             blends = [np.tensordot(v, chances, axes=1) for v in options]
             judge = Judge(metric, self.rows.classes)
             scores = [judge.scores(y[self.current], one) for one in blends]
-            errors = {"errors": ONE_ERROR} if blend else {}
-            mixture = options[choose_by_score(np.array(scores), **errors)]
+            choose = replace_mixture if blend else choose_by_score
+            mixture = options[choose(np.array(scores))]
         shares[whole] = mixture
         return shares
 
@@ -606,6 +632,7 @@ class _Search:
                 self._score(one),
                 float(share),
                 one.recent,
+                one.has_age,
             )
             for one, share in zip(sets, shares, strict=True)
         ]
@@ -630,11 +657,18 @@ class _Search:
         blend = (float(whole), float(max(1 - whole - alone, 0.0)), float(alone))
         return replace(ranking, weights=tuple(weights.tolist()), blend=blend)
 
-    def _make_set(self, n_segments: int, *, balanced: bool = False, recent: bool = False) -> _Set:
+    def _make_set(
+        self,
+        n_segments: int,
+        *,
+        balanced: bool = False,
+        recent: bool = False,
+        has_age: bool = False,
+    ) -> _Set:
         codes, n = self.rows.codes[self.past], len(self.order)
         past = self.past[codes >= n - n_segments if recent else self.rank[codes] < n_segments]
         chances = np.full((len(self.current), max(len(self.rows.classes), 1)), np.nan)
-        return _Set(n_segments, balanced, recent, past, chances)
+        return _Set(n_segments, balanced, recent, has_age, past, chances)
 
     def _hold_out(self, one: _Set, block: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return what a fit without a block of current rows says of them."""
@@ -652,7 +686,8 @@ class _Search:
         weight[past] *= drawn * self._past_weight(one, current)
         rows = np.sort(np.concatenate([past, current]))
         total = drawn * self.rows.weight[past].sum() + self.rows.weight[current].sum()
-        return self.trainer.fit(rows, weight[rows] * (total / weight[rows].sum()))
+        weights = weight[rows] * (total / weight[rows].sum())
+        return self.trainer.fit(rows, weights, has_age=one.has_age)
 
     def _past_weight(self, one: _Set, current: NDArray[np.intp]) -> float:
         """Return what a past row counts beside a current one."""
@@ -680,7 +715,7 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         for number, fit in enumerate(model._fits)
         if len(fit.codes) != 1
     }
-    fits = [[classes_to_json(fit.labels), fit.codes.tolist()] for fit in model._fits]
+    fits = [[classes_to_json(f.labels), f.codes.tolist(), f.has_age] for f in model._fits]
     record = {
         "version": __version__,
         "kind": kind_of(model.estimator),
@@ -688,6 +723,7 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         "settings": _settings_to_json(model.get_params(deep=False)),
         "classes": classes_to_json(model.classes_),
         "fits": fits,
+        "checksums": {number: crc32(part.tobytes()) for number, part in tensors.items()},
         "shares": model.shares_.tolist(),
         "categories": model._categories.to_json(),
         "n_features": int(model.n_features_in_),
@@ -703,13 +739,16 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
 def _unpack(cls: type[S], tensors: dict[str, NDArray[Any]], record: dict[str, Any]) -> S:
     """Return the selector that `_pack` took apart."""
     stored, fits = Stored.from_json(record["estimator"]), list[_Fit]()
-    for number, (labels, codes) in enumerate(record["fits"]):
+    for number, (labels, codes, has_age) in enumerate(record["fits"]):
         known = classes_from_json(labels), np.array(codes, dtype=np.intp)
         content = tensors.get(str(number))
         if content is None:
             fits.append(_Fit.of_one_class(*known))
         else:
-            fits.append(_Fit(stored.load(content.tobytes()), *known))
+            damaged = crc32(content.tobytes()) != record["checksums"][str(number)]
+            if damaged:  # a library may crash on it
+                raise ValueError(f"estimator {number} is damaged")
+            fits.append(_Fit(stored.load(content.tobytes()), *known, has_age))
     models = [fit.model for fit in fits if len(fit.codes) != 1]
     model = cls(stored.make(models), **_settings_from_json(record["settings"]))
     model._fits, model._categories = fits, Categories.from_json(record["categories"])
@@ -782,6 +821,34 @@ def _categories(estimator: Any, X: Any) -> Categories:
         by_type = isinstance(estimator.categorical_features, str)
         return Categories.fit(X, limit=estimator.max_bins) if by_type else Categories()
     return Categories()
+
+
+def _takes_age(estimator: Any, X: Any) -> bool:
+    """Return whether the age of a segment can be one more column.
+
+    Only gradient boosting divides the past by it, and no setting may speak of single columns.
+    """
+    if kind_of(estimator) not in BOOSTERS or not (isinstance(X, np.ndarray) or _is_pandas(X)):
+        return False
+    settings = {name: value for name, value in estimator.get_params().items() if value is not None}
+    by_column = (list, tuple, dict, np.ndarray)
+    return (
+        not any(isinstance(value, by_column) for value in settings.values())
+        and not any(name.startswith(_BY_COLUMN) for name in settings)
+        and _AGE not in getattr(X, "columns", ())
+    )
+
+
+def _is_pandas(X: Any) -> bool:
+    return bool(nw.dependencies.is_pandas_dataframe(X))
+
+
+def _add_age(X: Any, age: ArrayLike) -> Any:
+    """Return the rows with the age of their segment as the last column."""
+    if _is_pandas(X):
+        return X.assign(**{_AGE: age})
+    matrix = np.asarray(X)
+    return np.column_stack([matrix, np.broadcast_to(age, len(matrix))])
 
 
 def _last_step(estimator: Any) -> Any:
