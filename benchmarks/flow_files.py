@@ -119,8 +119,9 @@ def select(recorder: Recorder, folder: Path) -> None:
             lines.append(f"{x},{y},{rng.choice('ab')},{month},{'yes' if x > y else 'no'}")
     data = folder / "rows.csv"
     data.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    asked = [str(data), "--label", "label", "--segment-by", "month", "--out", str(folder / "out")]
-    _run_twice(recorder, lambda: app(["select", *asked], standalone_mode=False))
+    asked = ["select", str(data), "--label", "label", "--segment-by", "month", "--out"]
+    outs = (str(folder / name) for name in ("first", "second"))
+    _run_twice(recorder, lambda: app([*asked, next(outs)], standalone_mode=False))
 
 
 def serve(recorder: Recorder, folder: Path) -> None:

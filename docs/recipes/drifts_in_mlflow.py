@@ -65,8 +65,8 @@ def main() -> None:
     )
     for run in logged:
         outcome, metrics = run.data.tags["driftquilt.outcome"], run.data.metrics
-        told = f"loss {metrics['validation_loss']:.3f}" if outcome != "failed" else "no model"
-        print(f"{run.info.run_name}: {outcome}, {told}")  # noqa: T201
+        result = f"loss {metrics['validation_loss']:.3f}" if outcome != "failed" else "no model"
+        print(f"{run.info.run_name}: {outcome}, {result}")  # noqa: T201
     last = [run for run in logged if run.data.tags["driftquilt.outcome"] == "promoted"][-1]
     print(f"{last.data.metrics['n_segments_used']:.0f} past segments used")  # noqa: T201
     model = mlflow.pyfunc.load_model(f"runs:/{last.info.run_id}/model")

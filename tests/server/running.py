@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import signal
 import subprocess
@@ -72,8 +73,8 @@ class Running:
             [sys.executable, "-c", _SERVE, *serve], stdout=self._log, stderr=self._log,
             env={**os.environ, **self._settings},
         )  # fmt: skip
-        with Client(self.url, retries=0) as client:
-            wait_for(lambda: self._is_ready(client), what="the service's readiness")
+        with Client(self.url, retries=0) as client:  # until the test's own limit: it may compile
+            wait_for(lambda: self._is_ready(client), timeout=math.inf)
 
     def kill(self) -> None:
         """As if the power went."""

@@ -27,7 +27,7 @@ from driftquilt.data.source import TextFormat
 from driftquilt.detectors.named import BY_NAME, NEED_SETTINGS
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.files import atomic_write
-from driftquilt.quilt.classifier import check_parameters
+from driftquilt.quilt.estimator import check_parameters
 from driftquilt.quilt.metrics import Metric, find_metric
 from driftquilt.report.html import render
 from driftquilt.report.page import Page

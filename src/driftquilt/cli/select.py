@@ -264,8 +264,10 @@ def _print(decision: Decision, files: dict[str, str]) -> None:
         typer.echo(path)
 
 
-def _checks(findings: Sequence[Finding]) -> Iterator[str]:
+def _checks(findings: Sequence[Finding] | None) -> Iterator[str]:
     """Yield what the data check found, of each kind a few."""
+    if findings is None:
+        return
     yield "Data check:" if findings else "Data check: nothing found."
     for _, group in groupby(findings, lambda finding: finding.kind):
         alike = list(group)

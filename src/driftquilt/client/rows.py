@@ -49,8 +49,8 @@ def as_body(rows: Any, *, keep: bool = True, labels: list[Any] | None = None) ->
         return as_json({"rows": values, **besides})
     table = _as_arrow(rows)
     if _LABEL not in table.column_names:
-        told = {} if keep else {"keep": "false"}
-        return Body(ARROW, _stream_of(table.replace_schema_metadata(told), labels))
+        metadata = {} if keep else {"keep": "false"}
+        return Body(ARROW, _stream_of(table.replace_schema_metadata(metadata), labels))
     columns = [column.to_pylist() for column in table.columns]
     lists = [[_value(value) for value in row] for row in zip(*columns, strict=True)]
     return as_json({"columns": table.column_names, "rows": lists, **besides})

@@ -219,7 +219,7 @@ def make_tables(results: Sequence[Result], experiments: Iterable[str] = ()) -> l
     shown = {
         name
         for name, experiment in EXPERIMENTS.items()
-        if len(methods.intersection(experiment.methods)) > 1
+        if len(methods.intersection(experiment.all_methods)) > 1
     }.union(experiments)
     tables = [method_table(results, spec) for spec in TABLES if spec.experiment in shown]
     tables.append(selection_table(results))
@@ -229,7 +229,7 @@ def make_tables(results: Sequence[Result], experiments: Iterable[str] = ()) -> l
 def _methods(results: Iterable[Result], experiment: str) -> list[str]:
     """Those of the experiment that were run, in its order; then the user's own."""
     found = dict.fromkeys(result.method for result in results)
-    listed = EXPERIMENTS[experiment].methods
+    listed = EXPERIMENTS[experiment].all_methods
     return [m for m in listed if m in found] + [m for m in found if m not in METHODS]
 
 

@@ -31,7 +31,8 @@ from driftquilt.quilt.boosters import BOOSTERS, kind_of, make_booster
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.metrics import Scoring, find_metric
-from driftquilt.quilt.model_file import NET, read_model
+from driftquilt.quilt.model_file import NET, REGRESSION, read_model
+from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.quilt.selector import QuiltSelector
 from driftquilt.text import suggest
 
@@ -107,13 +108,16 @@ def make_selector(
 
 def kind_of_model(model: Model) -> str:
     """Return the kind of a model: "net", or that of its estimator."""
-    return NET if isinstance(model, QuiltClassifier) else kind_of(model.estimator)
+    return NET if isinstance(model, QuiltClassifier | QuiltRegressor) else kind_of(model.estimator)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model that `QuiltClassifier.save` or `QuiltSelector.save` wrote."""
-    is_net = read_model(path)[1].get("kind", NET) == NET
-    return QuiltClassifier.load(path) if is_net else QuiltSelector.load(path)
+def load_model(path: str | os.PathLike[str]) -> Model | QuiltRegressor:
+    """Read a model that the `save` of any of Quilt's estimators wrote."""
+    record = read_model(path)[1]
+    if record.get("kind", NET) != NET:
+        return QuiltSelector.load(path)
+    is_regression = record.get("task") == REGRESSION
+    return QuiltRegressor.load(path) if is_regression else QuiltClassifier.load(path)
 
 
 def choose_model(

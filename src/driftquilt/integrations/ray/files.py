@@ -50,7 +50,8 @@ from driftquilt.integrations.ray.shards import (
     read_rows,
     scan_file,
 )
-from driftquilt.quilt.classifier import QuiltClassifier, check_parameters
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.estimator import check_parameters
 from driftquilt.quilt.executor import Executor, Threads
 from driftquilt.quilt.method import Quilt
 
