@@ -73,6 +73,18 @@ def test_intervals_hold_the_share_that_was_asked_for(loss: LossName, coverage: f
     assert np.mean(shares) == pytest.approx(coverage, abs=0.05)
 
 
+def test_labelled_rows_that_do_not_stand_for_their_segment_are_hardly_believed() -> None:
+    # Each month begins with low values of the first column, and they change from month to month.
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 1, size=(3, 400, 1)), axis=1).reshape(-1, 1)
+    month = np.repeat(MONTHS, 400)
+    shift = np.where(X[:, 0] < 0.2, np.repeat([5.0, 10.0, 0.0], 400), 0)
+    y = X[:, 0] + shift + 0.1 * rng.normal(size=len(X))
+    model = quick(max_epochs=20).fit(X[:880], y[:880], segments=month[:880])
+    assert model.coverage_ < 0.4
+    assert model.selection_.parts["all"] > 0.8
+
+
 def test_intervals_are_wider_where_the_noise_is() -> None:
     X, y, month, X_test, _ = drifting(n_rows=1500, n_current=600)
     low, high = quick(patience=15).fit(X, y, segments=month).predict_interval(X_test).T
