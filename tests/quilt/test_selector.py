@@ -395,7 +395,7 @@ def test_a_present_of_one_class_leans_on_the_past() -> None:
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"estimator": LinearRegression()}, "use a classifier"),
+        ({"estimator": LinearRegression()}, "y holds text"),
         ({"estimator": "lightgbm"}, "estimator"),
         ({"scoring": "rocauc"}, "rocauc"),
         ({"n_folds": 1}, "n_folds"),

@@ -3,7 +3,7 @@
 Quilt's own net ranks the past segments. Training sets are nested along that ranking: the current
 rows with nothing, the best past segment, the best quarter, half and all of them, and all of them
 with the current rows weighted up to half of the total. One has the last two past segments, whatever
-their rank. For gradient boosting one more has everything and the age of each row's segment as a
+their rank. For boosted classifiers one more has everything and the age of each row's segment as a
 column, which is 0 in whatever is predicted: the trees divide the past where that helps. The
 estimator itself judges the sets: blocks in time of the labelled current rows take turns at being
 held out, and what a set is worth is what a model trained on it says of rows that it was not trained
@@ -828,6 +828,8 @@ def _takes_age(estimator: Any, X: Any) -> bool:
 
     Only gradient boosting divides the past by it, and no setting may speak of single columns.
     """
+    if is_regressor(estimator):  # for which it was not measured
+        return False
     if kind_of(estimator) not in BOOSTERS or not (isinstance(X, np.ndarray) or _is_pandas(X)):
         return False
     settings = {name: value for name, value in estimator.get_params().items() if value is not None}
