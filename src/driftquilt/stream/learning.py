@@ -56,7 +56,7 @@ _PART_NEWEST, _PART_ARCHIVED = 0.4, 0.2  # of the whole, when a model is new
 _LEAST = 0.003  # the share of an expert that counts
 _WAKE_EVERY = 8  # rows
 _USE_FADE = 0.9995
-_HELP_FADE, _HELP = 0.999, 10.0  # nats by which the net that sees labels is ahead
+_HELP_FADE, _HELP = 0.999, 30.0  # nats by which the net that sees labels is ahead
 _ARM_ROWS = 100  # after an alarm, unless a model comes first
 
 _Answers: TypeAlias = dict[str, NDArray[np.float32]]

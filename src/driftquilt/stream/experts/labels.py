@@ -2,7 +2,7 @@
 
 Labels of many streams depend on those before them, whatever the row says. `LabelHistory` counts,
 faded by `FADE` per row, which class followed which: its answer. And it gives columns to a row: the
-last label, and the share of each class among the labels of late over two horizons. Only labels that
+last label, the one before it, and the share of each class among the labels of late over two horizons. Only labels that
 have arrived are in it, so a row whose label comes late sees those that were there.
 
 The columns are called `LABEL_COLUMNS`, a prefix that columns of the caller should not have. In a
@@ -33,6 +33,7 @@ __all__ = ["LABEL_COLUMNS", "LabelHistory", "with_label_columns"]
 #: What the names of the columns begin with.
 LABEL_COLUMNS = "last labels: "
 
+_LAGS = (f"{LABEL_COLUMNS}latest", f"{LABEL_COLUMNS}before it")
 FADE = 0.995
 _HORIZONS = (0.8, 0.97)  # fading per row, 5 and 33 rows
 _CLASSES_MAX = 8  # that have a share of their own in the columns
@@ -42,7 +43,7 @@ class LabelHistory:
     """The last labels, by class."""
 
     def __init__(self) -> None:
-        self._last = -1
+        self._last, self._before = -1, -1
         self._shares = np.zeros((len(_HORIZONS), _CLASSES_MAX))
         self._counts = np.zeros((0, 0))  # of class after class, faded
 
@@ -54,7 +55,7 @@ class LabelHistory:
         if self._last >= 0:
             self._counts[self._last] *= FADE
             self._counts[self._last, code] += 1
-        self._last = code
+        self._last, self._before = code, self._last
         _fade_in(self._shares, code)
 
     def answer(self, n_classes: int) -> NDArray[np.float32]:
@@ -67,7 +68,8 @@ class LabelHistory:
 
     def columns(self) -> Row:
         """Return what a row that comes now is given."""
-        row: Row = {} if self._last < 0 else {f"{LABEL_COLUMNS}latest": str(self._last)}
+        lags = zip(_LAGS, (self._last, self._before), strict=True)
+        row: Row = {name: str(code) for name, code in lags if code >= 0}
         n_shown = min(len(self._counts), _CLASSES_MAX)
         return row | dict(zip(_share_names(n_shown), _shown(self._shares, n_shown), strict=True))
 
@@ -75,13 +77,14 @@ class LabelHistory:
         """Plain values."""
         return {
             "last": self._last,
+            "before": self._before,
             "shares": self._shares.tolist(),
             "counts": self._counts.tolist(),
         }
 
     def unpack(self, record: dict[str, Any]) -> None:
         """Go on from what `pack` gave."""
-        self._last = record["last"]
+        self._last, self._before = record["last"], record["before"]
         self._shares = np.array(record["shares"])
         n_classes = len(record["counts"])
         self._counts = np.array(record["counts"]).reshape(n_classes, n_classes)
@@ -103,16 +106,19 @@ def with_label_columns(
     n_shown = min(len(classes), _CLASSES_MAX)
     shares = np.zeros((len(_HORIZONS), _CLASSES_MAX))
     last: str | None = None
+    before: str | None = None
     names, made = _share_names(n_shown), []
     for table in tables:
-        latest: list[str | None] = []
+        lags: list[tuple[str | None, str | None]] = []
         values = np.empty((len(table), len(names)))
         for row, known in enumerate(table[label].to_pylist()):
-            latest.append(last)
+            lags.append((last, before))
             values[row] = _shown(shares, n_shown)
             _fade_in(shares, codes[known])
-            last = str(codes[known])
-        more = table.append_column(f"{LABEL_COLUMNS}latest", pa.array(latest, pa.string()))
+            last, before = str(codes[known]), last
+        more = table
+        for at, name in enumerate(_LAGS):
+            more = more.append_column(name, pa.array([lag[at] for lag in lags], pa.string()))
         for name, column in zip(names, values.T, strict=True):
             more = more.append_column(name, pa.array(column))
         made.append(more)
@@ -120,10 +126,10 @@ def with_label_columns(
 
 
 def _fade_in(shares: NDArray[np.float64], code: int) -> None:
-    for line, fade in zip(shares, _HORIZONS, strict=True):
-        line *= fade
+    for horizon, fade in enumerate(_HORIZONS):
+        shares[horizon] *= fade
         if code < _CLASSES_MAX:
-            line[code] += 1 - fade
+            shares[horizon, code] += 1 - fade
 
 
 def _share_names(n_classes: int) -> list[str]:
