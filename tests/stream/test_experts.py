@@ -201,11 +201,12 @@ def test_labels_that_follow_a_pattern_are_learned_from_the_labels_alone() -> Non
     draw = Random(0).random  # noqa: S311
     stream = panel(None, estimator=estimator(hidden_units=16))
     for turn in range(300):
-        stream.learn_one({"noise": draw()}, ("a", "b", "b")[turn % 3] if turn else "a")
-    assert stream.accuracy > 0.85
+        stream.learn_one({"noise": draw()}, ("a", "b")[turn % 2])
+    assert stream.accuracy > 0.95
     assert stream._engine.learning.labels_help
-    columns = stream.classifier().encoder_.columns
-    assert any(name.startswith("last labels: ") for name in columns)
+    encoder = stream.classifier().encoder_
+    assert encoder is not None
+    assert any(name.startswith("last labels: ") for name in encoder.columns)
 
 
 def test_the_budget_bounds_what_trainings_cost() -> None:
@@ -235,7 +236,7 @@ def test_the_paper_has_one_model_and_one_detector() -> None:
     assert [event.row for event in stream.events if isinstance(event, ModelPromoted)] == [30, 91]
     assert list(stream.status().experts) == ["model 2"]
     x = rows(1)[0][0]
-    alone = stream.classifier().predict_proba([x])[0]
+    alone = stream.classifier().predict_proba(pa.Table.from_pylist([{**x, "late": None}]))[0]
     answer = stream.predict_proba_one(x)
     assert [answer[label] for label in stream.classifier().classes_] == pytest.approx(
         alone.tolist(), abs=1e-5

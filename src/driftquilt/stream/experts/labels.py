@@ -2,8 +2,9 @@
 
 Labels of many streams depend on those before them, whatever the row says. `LabelHistory` counts,
 faded by `FADE` per row, which class followed which: its answer. And it gives columns to a row: the
-last label, the one before it, and the share of each class among the labels of late over two horizons. Only labels that
-have arrived are in it, so a row whose label comes late sees those that were there.
+last label, the one before it, and the share of each class among the labels of late over two
+horizons. Only labels that have arrived are in it, so a row whose label comes late sees those that
+were there.
 
 The columns are called `LABEL_COLUMNS`, a prefix that columns of the caller should not have. In a
 table of past rows `with_label_columns` computes the same columns from the labels in order.
