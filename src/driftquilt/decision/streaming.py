@@ -50,7 +50,7 @@ def by_detector(
     gets the number of rows done and of all rows, now and then.
     """
     check_table(table)
-    learning = Learning(make_detector(detector, seed), seed, n_recent=1, panel="online")
+    learning = Learning(make_detector(detector, seed), seed, n_recent=1, panel="rows")
     guard, begins, last_drift = Guard() if guard is None else guard, [0], 0
     for row, x, y in labelled_rows(table, label, drop):
         fired = learning.learn(x, y)

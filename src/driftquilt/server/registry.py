@@ -190,6 +190,7 @@ def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
         store=store,
         guard=None if new.guard is None else Guard(**msgspec.to_builtins(new.guard)),
         scoring=new.metric,
+        panel="rows",  # labels come after other rows were predicted
         **settings,
     )
 

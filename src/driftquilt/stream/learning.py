@@ -45,8 +45,9 @@ from driftquilt.stream.snapshot import Expert, Snapshot
 
 __all__ = ["LABELS", "NEWEST", "ONLINE", "WITH_LABELS", "Learning", "Panel", "archived"]
 
-#: Who answers: all experts, the online net alone, or the newest model as it was trained.
-Panel: TypeAlias = Literal["all", "online", "model"]
+#: Who answers: all experts, those that see rows and no labels before them, or the newest model as
+#: it was trained.
+Panel: TypeAlias = Literal["all", "rows", "model"]
 
 # What the experts are called.
 ONLINE, WITH_LABELS, LABELS, NEWEST = "online", "online with labels", "labels", "newest"

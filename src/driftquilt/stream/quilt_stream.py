@@ -115,8 +115,9 @@ class QuiltStream:
         `status().score` is that of the last thousand rows. It chooses nothing; the estimator has
         a `scoring` of its own.
     **settings
-        How often to train and how much to keep; see `stream.settings.StreamSettings`. With
-        `panel="model"` the newest model answers alone, as in the paper.
+        How often to train and how much to keep; see `stream.settings.StreamSettings`. And `panel`:
+        "all", "rows" without the experts that see the last labels, for labels that come late, or
+        "model" for the newest model alone, as in the paper.
 
     """
 

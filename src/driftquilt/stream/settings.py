@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -205,8 +205,8 @@ class Setup:
                 "the estimator has encode=False, but the rows of a stream are dictionaries, which "
                 "have to be encoded; leave it at 'robust'"
             )
-        if self.panel not in ("all", "model"):
-            raise InputError.of_setting("panel", self.panel, "'all' or 'model'")
+        if self.panel not in get_args(Panel):
+            raise InputError.of_setting("panel", self.panel, "'all', 'rows' or 'model'")
         if self.panel == "model" and isinstance(self.detector, Evidence):
             raise InputError(
                 "the detector 'experts' compares the experts of a panel, and panel='model' has "
