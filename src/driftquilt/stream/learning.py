@@ -53,7 +53,7 @@ Panel: TypeAlias = Literal["all", "rows", "model"]
 ONLINE, WITH_LABELS, LABELS, NEWEST = "online", "online with labels", "labels", "newest"
 
 _RATE = 0.01  # of the online nets
-_PART_NEWEST, _PART_ARCHIVED = 0.4, 0.2  # of the whole, when a model is new
+_PART_NEWEST, _PART_ARCHIVED = 0.15, 0.1  # of the whole, when a model is new
 _LEAST = 0.003  # the share of an expert that counts
 _WAKE_EVERY = 8  # rows
 _USE_FADE = 0.9995

@@ -299,5 +299,5 @@ class Setup:
         wait = data.get("wait", False) if wait is None else wait  # early stores do not say
         scoring = scoring_from_json(data.get("scoring"))
         metric = None if scoring is None else find_metric(scoring)
-        panel = data.get("panel", "all")  # early stores do not say
+        panel = data.get("panel", "rows")  # early stores do not say; their labels may come late
         return cls(settings, estimator, made, guard, data["seed"], wait, metric, panel)
