@@ -18,6 +18,7 @@ training that did not end begins again.
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -66,6 +67,8 @@ from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, o
 from driftquilt.text import json_safe
 
 __all__ = ["Engine"]
+
+_log = logging.getLogger("driftquilt.stream")
 
 # How a panel cuts segments and trains, when there is no drift; see `Engine._plan_segment`.
 _SPAN = 4  # times n_wait: rows of a segment after a drift
@@ -537,7 +540,14 @@ class Engine:
         numbers = {number for number, _ in learning.get("archive", ())}
         if newest is not None:
             numbers.add(newest)
-        models = {n: self._read_champion(n, learning["classes"]) for n in sorted(numbers)}
+        models = {}
+        for number in sorted(numbers):
+            try:
+                models[number] = self._read_champion(number, learning["classes"])
+            except StoreError as error:
+                if number == newest:
+                    raise
+                _log.warning("model %d is left out of the panel: %s", number, error)
         self.learning.unpack(tensors, learning, models, newest)
         self.columns = Columns.from_json(record["columns"])
         self.events = [read_event(event) for event in record["events"]]

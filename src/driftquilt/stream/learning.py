@@ -286,8 +286,12 @@ class Learning:
             self._with_labels.unpack(parts.get("with_labels", {}), record["with_labels"])
             self._labels.unpack(record["labels"])
         self.mixture.weights = dict(record["shares"])
-        self.archive = {number: models[number].as_trained() for number, _ in record["archive"]}
-        self._use = dict(record["archive"])
+        kept = [(number, use) for number, use in record["archive"] if number in models]
+        self.archive = {number: models[number].as_trained() for number, _ in kept}
+        self._use = dict(kept)
+        for number, _ in record["archive"]:
+            if number not in models:  # its file is damaged
+                self.mixture.remove(archived(number))
         self._gain, self._ahead = list(record["gain"]), record["ahead"]
         self._was_wrong, self._armed_at = record["was_wrong"], record["armed_at"]
 
