@@ -119,6 +119,7 @@ class Engine:
         self.versions: tuple[int, ...] = ()  # of models that can be rolled back to
         self.counters = Counters(next_training=setup.settings.n_wait, span=self._span_least)
         self._checkpoint_row = 0
+        self._damaged: set[int] = set()  # models that could not be read; their files stay
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
         self._notes: dict[str, Any] = {}  # state that is stored with them
         self._pending: PendingChange | None = None  # and what changes about pending rows
@@ -420,7 +421,7 @@ class Engine:
     def _kept_models(self) -> set[int]:
         """Versions that answer, and where one model answers alone, those to roll back to."""
         champion, counters = self.learning.champion, self.counters
-        kept = set() if champion is None else {champion.number}
+        kept = self._damaged if champion is None else {champion.number, *self._damaged}
         if self.setup.panel == "model":
             n_first = counters.n_versions - self.setup.settings.max_models + 1
             kept |= set(range(n_first, counters.n_versions + 1))
@@ -547,6 +548,7 @@ class Engine:
             except StoreError as error:
                 if number == newest:
                     raise
+                self._damaged.add(number)
                 _log.warning("model %d is left out of the panel: %s", number, error)
         self.learning.unpack(tensors, learning, models, newest)
         self.columns = Columns.from_json(record["columns"])
