@@ -67,7 +67,7 @@ def timed(work: Callable[[], Any]) -> float:
 
 
 def start(n_workers: int) -> Any:
-    """A cluster of this process's own; with no worker, this process alone."""
+    """Return a cluster of this process's own; with no worker, this process alone."""
     if not n_workers:
         from driftquilt.quilt.executor import Threads  # noqa: PLC0415
 
@@ -198,7 +198,7 @@ def apart(part: str, how: str, paths: list[str]) -> dict[str, float]:
 def predict(
     known: dict[str, float], share: float, n_workers: int, crowded: float
 ) -> dict[str, float]:
-    """What a history so many times as long takes on so many workers, from one on one worker.
+    """Return what a history so many times as long takes on so many workers, from one on one worker.
 
     Finding the rows to hold, reading and looking grow with the rows and are shared out, but
     workers on one machine slow each other down; training stays the same.

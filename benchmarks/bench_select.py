@@ -38,7 +38,7 @@ _REASONS = ("price", "speed", "price", "age")  # why customers leave, six months
 
 
 def month_of_rows(month: int, n_rows: int, rng: np.random.Generator) -> Any:
-    """The rows of a month as a record batch."""
+    """Return the rows of a month as a record batch."""
     numbers = {f"usage_{j}": rng.normal(size=n_rows) for j in range(9)}
     price, speed = rng.gamma(2.0, 10.0, n_rows), rng.normal(50, 15, n_rows)
     age, calls = rng.integers(18, 90, n_rows), rng.poisson(2, n_rows)
@@ -72,7 +72,7 @@ def _with_gaps(values: NDArray[Any], rng: np.random.Generator) -> Any:
 
 
 def write_csv(path: Path, n_rows: int) -> None:
-    """The history as CSV."""
+    """Write the history as CSV."""
     rng = np.random.default_rng(0)
     first = month_of_rows(0, 1, rng)
     with csv.CSVWriter(path, first.schema) as writer:
@@ -81,7 +81,7 @@ def write_csv(path: Path, n_rows: int) -> None:
 
 
 def write_parquet(path: Path, n_bytes: int) -> int:
-    """The history as Parquet of at least so many bytes; returns how many rows."""
+    """Write the history as Parquet of at least so many bytes; return how many rows."""
     rng, n_rows = np.random.default_rng(0), 0
     schema = month_of_rows(0, 1, rng).schema
     with pq.ParquetWriter(path, schema) as writer:
@@ -117,7 +117,7 @@ def measure(data: Path, n_rows: int, out: Path) -> dict[str, float]:
 
 
 def to_text(found: dict[str, dict[str, float]]) -> str:
-    """The figures in a sentence, as `docs/results.md` has it."""
+    """Return the figures in a sentence, as `docs/results.md` has it."""
     return "; ".join(
         f"{kind} of {of['n_bytes'] / 1e6:,.0f} MB ({of['n_rows']:,} rows) takes "
         f"{of['seconds']:.0f} seconds ({of['cpu_seconds']:.0f} of CPU) and "

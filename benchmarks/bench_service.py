@@ -111,7 +111,7 @@ def _measure(folder: Path, seconds: int, rounds: int) -> dict[str, Any]:
 
 
 def _teach(client: httpx.Client) -> None:
-    """A stream with a model and some past."""
+    """Make a stream with a model and some past."""
     client.post("/streams", json={"name": "bench", "random_state": 0}).raise_for_status()
     rng = random.Random(0)  # noqa: S311
     for part in range(20):
@@ -211,7 +211,7 @@ def _free_port() -> int:
 
 
 def to_text(found: dict[str, Any]) -> str:
-    """The figures as Markdown, as `docs/results.md` shows them."""
+    """Return the figures as Markdown, as `docs/results.md` shows them."""
     loads = found["loads"]
 
     def median(name: str, key: str) -> float:

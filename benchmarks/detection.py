@@ -65,7 +65,7 @@ class Judged(NamedTuple):
 
 
 def judge(alarms: Sequence[int], drifts: Sequence[int]) -> Judged:
-    """What alarms are worth; each is the number of rows learned by then, in rising order."""
+    """Score alarms; each is the number of rows learned by then, in rising order."""
     first: dict[int, int] = {}  # alarm by the drift that it found
     for alarm in alarms:
         behind = bisect_left(drifts, alarm) - 1  # a drift at row d begins after d rows
@@ -117,7 +117,7 @@ def run(streams: Sequence[Stream], detectors: Sequence[str], seed: int, path: Pa
 
 
 def to_markdown(lines: Sequence[Line]) -> str:
-    """A row per detector and, for each stream, what was found."""
+    """Return a row per detector and, for each stream, what was found."""
     by = {(line["dataset"], line["detector"]): line for line in lines}
     datasets = list(dict.fromkeys(line["dataset"] for line in lines))
     detectors = list(dict.fromkeys(line["detector"] for line in lines))

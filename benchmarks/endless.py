@@ -74,7 +74,7 @@ class Watch:
         self._thread = threading.Thread(target=self._look, daemon=True)
 
     def take_peak(self) -> int:
-        """The peak so far; from now on it is counted anew."""
+        """Return the peak so far, and start counting again."""
         peak, self._peak = self._peak, anonymous_bytes()
         return peak
 
@@ -133,7 +133,7 @@ def measure(n_rows: int, folder: Path, warm_rows: int = _WARM_ROWS) -> dict[str,
 
 
 def to_markdown(found: dict[str, Any]) -> str:
-    """The figures as a table, and whether memory stayed within bounds."""
+    """Return the figures as a table, and whether memory stayed within bounds."""
     names = ("held_bytes", "peak_before_bytes", "peak_after_bytes", "disk_bytes")
     mega = {name: f"{found[name] / 1e6:.0f}" for name in names}
     growth = found["growth"]

@@ -91,7 +91,7 @@ def fit(recorder: Recorder, _: Path) -> None:
 
 
 def learn_one(recorder: Recorder, folder: Path) -> None:
-    """An ordinary row of a stream in a folder that has a model: no drift, no late label."""
+    """Learn an ordinary row of a stream in a folder that has a model: no drift, no late label."""
     from driftquilt import QuiltClassifier, QuiltStream  # noqa: PLC0415
 
     rng = random.Random(0)  # noqa: S311
@@ -119,8 +119,9 @@ def select(recorder: Recorder, folder: Path) -> None:
             lines.append(f"{x},{y},{rng.choice('ab')},{month},{'yes' if x > y else 'no'}")
     data = folder / "rows.csv"
     data.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    asked = [str(data), "--label", "label", "--segment-by", "month", "--out", str(folder / "out")]
-    _run_twice(recorder, lambda: app(["select", *asked], standalone_mode=False))
+    asked = ["select", str(data), "--label", "label", "--segment-by", "month", "--out"]
+    outs = (str(folder / name) for name in ("first", "second"))
+    _run_twice(recorder, lambda: app([*asked, next(outs)], standalone_mode=False))
 
 
 def serve(recorder: Recorder, folder: Path) -> None:

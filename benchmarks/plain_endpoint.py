@@ -34,7 +34,7 @@ class Probabilities(BaseModel):
 
 @app.post("/predict")
 async def predict(body: Rows) -> Probabilities:
-    """The net's answer for each row."""
+    """Return the net's answer for each row."""
     with torch.inference_mode():
         probabilities = torch.softmax(_net(torch.tensor(body.rows)), dim=1)
     return Probabilities(

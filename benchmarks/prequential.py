@@ -6,7 +6,7 @@ The nine streams in the order in which they were made or measured, columns calle
 rows count, those after a drift and before a training too. The models:
 
     ours    QuiltStream(QuiltClassifier(random_state=seed), wait=True), all else as it is
-    online  the net that QuiltStream has beside its model, alone: it learns online and never anew
+    online  the net that QuiltStream has beside its model, alone: never retrained
     hat, arf, srp   river's adaptive tree, forest and random patches, as they are but for the seed
 
 Each stream and model becomes one JSON line of `prequential.jsonl` when it is done; what is there
@@ -159,7 +159,7 @@ def run(streams: Sequence[Stream], models: Sequence[str], seed: int, path: Path)
 
 
 def conditions(lines: Sequence[Line]) -> list[tuple[str, str, bool]]:
-    """What is asked of our stream, what was found, and whether it holds; of one seed's lines."""
+    """Return what is asked of our stream, what was found, and whether it holds, for one seed."""
     arf, online = (list(_ahead(lines, model).values()) for model in ("arf", "online"))
     asked = []
     if arf:
@@ -177,7 +177,7 @@ def conditions(lines: Sequence[Line]) -> list[tuple[str, str, bool]]:
 
 
 def to_markdown(lines: Sequence[Line]) -> str:
-    """A table per seed, each with the conditions under it."""
+    """Return a table per seed, each with the conditions under it."""
     parts = []
     for seed in sorted({line["seed"] for line in lines}):
         of_seed = [line for line in lines if line["seed"] == seed]
@@ -218,7 +218,7 @@ def add_line(path: Path, line: Line) -> None:
 
 
 def chosen(given: str | None, known: Iterable[str], what: str) -> list[str]:
-    """The names in a comma-separated list, or all of them."""
+    """Return the names in a comma-separated list, or all of them."""
     known = list(known)
     picked = given.split(",") if given else known
     for name in picked:

@@ -194,6 +194,7 @@ def main() -> None:
     )
     parser.add_argument("--model", choices=("lightgbm", "auto"), default="lightgbm")
     parser.add_argument("--kinds", default="streams,public,messy", help="by comma")
+    parser.add_argument("--tables", help="some of the tables alone, by comma")
     parser.add_argument("--seeds", type=int, default=1, help="of generated tables")
     parser.add_argument("--confirm", action="store_true", help="segments and seeds not chosen on")
     parser.add_argument("--out", type=Path, help="a CSV file for every single result")
@@ -202,14 +203,17 @@ def main() -> None:
     seeds, kinds = list(range(first, first + options.seeds)), options.kinds.split(",")
     lines: list[dict[str, Any]] = []
     is_auto = options.model == "auto"
+    tables = None if options.tables is None else options.tables.split(",")
     for case in cases(kinds, seeds, confirm=options.confirm):
+        if tables is not None and case.table not in tables:
+            continue
         for method, answer, cpu in choices(case) if is_auto else answers(case):
             found = {"auc": np.nan, **scores(case.y_test, answer), "cpu": cpu}
             lines.append({"table": case.table, "segment": case.segment, "method": method, **found})
+        results = pd.DataFrame(lines)
+        if options.out is not None:
+            results.to_csv(options.out, index=False)
         progress.print(f"{case.table}, segment {case.segment}")
-    results = pd.DataFrame(lines)
-    if options.out is not None:
-        results.to_csv(options.out, index=False)
     for score in ("accuracy", "auc"):
         table = compare(results, score, *(AUTO if is_auto else ("selector", POLICIES)))
         console.print(score, table.round(4).to_string(), "mean", table.mean().round(4).to_dict())

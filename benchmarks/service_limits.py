@@ -34,7 +34,7 @@ _SERVE = "from driftquilt.cli.app import main; main()"
 
 
 def post(path: str, body: bytes, length: int | None = None) -> bytes:
-    """A request; `length` if it says another than it has."""
+    """Return a request; `length` if it says another than it has."""
     n_bytes = len(body) if length is None else length
     return (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -43,7 +43,7 @@ def post(path: str, body: bytes, length: int | None = None) -> bytes:
 
 
 async def read_answer(reader: asyncio.StreamReader) -> int:
-    """The status of an answer, when all of it is here."""
+    """Return the status of an answer, when all of it is here."""
     head = await reader.readuntil(b"\r\n\r\n")
     [length] = [
         int(line.split(b":")[1])
@@ -72,7 +72,7 @@ async def predict(port: int, delays: list[float]) -> None:
 
 @contextlib.asynccontextmanager
 async def predicting(port: int) -> AsyncIterator[list[float]]:
-    """A client that asks meanwhile; its delays."""
+    """Run a client that asks meanwhile, and yield its delays."""
     delays: list[float] = []
     task = asyncio.create_task(predict(port, delays))
     try:
@@ -97,7 +97,7 @@ async def send_large(port: int) -> float:
 
 
 async def send_slowly(port: int) -> None:
-    """A body, a byte a second; until cancelled or refused."""
+    """Send a body, a byte a second, until cancelled or refused."""
     _, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(post("/v1/streams/s/predict", b"", length=10_000))
     with contextlib.suppress(ConnectionError):
@@ -138,7 +138,7 @@ async def measure(port: int) -> dict[str, float]:
 
 @contextlib.contextmanager
 def service(folder: Path) -> Iterator[int]:
-    """A service on a free port, ready."""
+    """Run a service on a free port, and yield the port when it is ready."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
@@ -156,7 +156,7 @@ def service(folder: Path) -> Iterator[int]:
 
 
 def to_text(found: dict[str, float]) -> str:
-    """The figures in a sentence, as `docs/results.md` has it."""
+    """Return the figures in a sentence, as `docs/results.md` has it."""
     return (
         f"a body of {N_BYTES // 10**6} MB is refused within {1000 * found['413']:.0f} ms, another "
         f"client waits {1000 * found['held up']:.0f} ms at most meanwhile, and {N_SLOW} slow "

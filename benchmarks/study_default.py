@@ -28,7 +28,7 @@ from benchmarks.study_streams import write_streams
 from driftquilt.learners.mlp import MLP
 from driftquilt.paper.plan import make_plan
 from driftquilt.paper.run import Result, read_results, run_plan
-from driftquilt.quilt.method import DEFAULT, PAPER, Method, Quilt
+from driftquilt.quilt.method import CANDIDATES, DEFAULT, PAPER, Method, Quilt
 from driftquilt.search.shared import Shared
 
 _AS_WRITTEN = argparse.RawDescriptionHelpFormatter
@@ -45,9 +45,8 @@ def _learning(**changes: Any) -> Quilt:
     return replace(DEFAULT, learner=MLP(**{"learning_rate": None, "batch_size": 64, **changes}))
 
 
-def _bounds(step: float, drop_by: float) -> Quilt:
-    bounds = tuple(step * k for k in range(1, round(2 / step) + 1))
-    return replace(DEFAULT, search=Shared(bounds, drop_by))
+def _bounds(*bounds: float, drop_by: float = math.inf, relative: bool = True) -> Quilt:
+    return replace(DEFAULT, search=Shared(bounds, drop_by, relative))
 
 
 VARIANTS: dict[str, Quilt] = {
@@ -55,20 +54,23 @@ VARIANTS: dict[str, Quilt] = {
     "paper": PAPER,
     "paper, shared bounds": Quilt(),
     **{f"{n} fold(s)": replace(DEFAULT, n_folds=n) for n in (1, 2, 3, 5, 8)},
-    **{f"patience {n}": replace(DEFAULT, patience=n) for n in (4, 6, 10)},
+    **{f"patience {n}": replace(DEFAULT, patience=n) for n in (4, 8, 10)},
     **{f"rate {r}": _learning(learning_rate=r) for r in (1e-3, 3e-3, 1e-2)},
     **{f"batches of {n}": _learning(batch_size=n) for n in (32, 128)},
     **{f"averaging {share}": _paced(averaging=share) for share in (0.0, 0.6, 0.9)},
     **{f"{n} rows scored": _paced(score_rows=n) for n in (64, 1024, None)},
     **{f"scored every {n} epochs": _paced(score_every=n) for n in (1, 6)},
     **{f"{n} rows trained": _paced(epoch_rows=n) for n in (1024, 4096, None)},
-    **{f"dropped at {share}": _bounds(0.125, share) for share in (0.3, 1.2, math.inf)},
-    **{f"{round(2 / step)} bounds": _bounds(step, 0.6) for step in (0.25, 0.0625)},
+    "without the blend": replace(DEFAULT, blend=False),
+    "three bounds": _bounds(0.0, 0.5, 2.0),
+    "seven bounds": _bounds(0.0, 0.177, 0.354, 0.5, 0.707, 1.0, 2.0),
+    "eight fixed bounds": _bounds(*np.arange(0.25, 2.25, 0.25).tolist(), relative=False),
+    **{f"dropped at {share}": _bounds(*CANDIDATES, drop_by=share) for share in (0.3, 1.2)},
 }
 
 
 def make(name: str, seed: int, _: str) -> Method:
-    """The variant of that name."""
+    """Return the variant of that name."""
     return replace(VARIANTS[name], seed=seed)
 
 

@@ -77,7 +77,7 @@ def _rare(rng: np.random.Generator) -> Maker:
 
 
 def _slope(rng: np.random.Generator) -> Maker:
-    """A noisy half-space of 20 columns, of which 6 matter, that turns with every segment."""
+    """Return a noisy half-space of 20 columns, of which 6 matter, that turns with every segment."""
     start, end = (np.r_[rng.normal(size=6), np.zeros(14)] for _ in range(2))
 
     def make(segment: int) -> Rows:

@@ -11,7 +11,7 @@ It is not the published code and need not cost the same. The factors of a row's 
 not copied to full width before they are multiplied, as they are there; only the validation loss
 is evaluated; thresholds come from optuna's sampler.
 
-It is no part of the package and shares no numeric code with it.
+It is not part of the package and shares no numeric code with it.
 
 Paper: Algorithm 1 and "Parameters".
 """
@@ -111,7 +111,7 @@ class TorchQuilt:
         return Fit(last.net, bound, last.n_epochs, time.process_time() - started)
 
     def _search(self, parts: Parts, n_classes: int) -> float:
-        """The threshold whose training ends with the lowest validation loss."""
+        """Return the threshold whose training ends with the lowest validation loss."""
         sampler = optuna.samplers.TPESampler(n_startup_trials=self.n_random, seed=self.seed)
         verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -154,7 +154,7 @@ def split(history: History, current: Segment) -> Parts:
 
 
 def train_epoch(net: Net, optimizer: torch.optim.Optimizer, parts: Sequence[Rows]) -> None:
-    """One pass over all rows of the parts, in batches of 128 drawn anew."""
+    """One pass over all rows of the parts, in batches of 128 in a new order."""
     rows = TensorDataset(torch.cat([X for X, _ in parts]), torch.cat([y for _, y in parts]))
     criterion = nn.CrossEntropyLoss()
     for X, y in DataLoader(rows, batch_size=_BATCH, shuffle=True):
@@ -188,7 +188,7 @@ def score_segments(
 
 
 def mean_gradient(net: Net, X: Tensor, y: Tensor) -> Tensor:
-    """The last layer's gradient of every row, averaged: C biases, then C·H weights."""
+    """Return the last layer's gradient of every row, averaged: C biases, then C·H weights."""
     embedding = net.embed(X)
     residual = functional.softmax(net.head(embedding), dim=1)
     residual = residual - functional.one_hot(y, residual.shape[1])

@@ -24,14 +24,16 @@ import driftquilt.learners
 import driftquilt.paper.baselines
 import driftquilt.quilt
 import driftquilt.search
+from driftquilt.core.loss import Loss
 from driftquilt.core.segment import Segment
 from driftquilt.core.selection import Rule
 from driftquilt.core.training import Run, Task, train
 from driftquilt.errors import ModelFileError
 from driftquilt.learners.base import Learner, Model
-from driftquilt.learners.mlp import MLP
+from driftquilt.learners.mlp import MLP, MLPRegression
 from driftquilt.learners.torch_module import TorchLearner
-from driftquilt.quilt.method import Method, Training
+from driftquilt.quilt.method import Training
+from driftquilt.quilt.regression import RegressionQuilt
 from driftquilt.search.base import Search, Trial
 from driftquilt.search.everything import Everything
 from driftquilt.search.shared import Shared
@@ -44,10 +46,15 @@ def net(n_features: int, n_classes: int) -> nn.Module:
     return nn.Sequential(*layers)
 
 
+#: As many outputs as there are classes: their codes are the numbers here.
+NUMBERS = MLPRegression(6, 0.02, loss=Loss("quantile", (0.2, 0.5, 0.8)))
+
 #: How to make what cannot be made without arguments.
 FACTORIES: dict[type, Callable[[], Any]] = {
     TorchLearner: lambda: TorchLearner(net, batch_size=32),
     Shared: lambda: Shared((0.1, 0.4, 0.8, 1.6)),
+    MLPRegression: lambda: NUMBERS,
+    RegressionQuilt: lambda: RegressionQuilt(learner=NUMBERS, max_epochs=6),
 }
 
 
@@ -90,6 +97,12 @@ LEARNERS = having(driftquilt.learners, "start", "restore")
 METHODS = having(driftquilt.quilt, "adapt") + having(driftquilt.paper.baselines, "adapt")
 SEARCHES = having(driftquilt.search, "trials", "n_trials")
 
+each_classifier = pytest.mark.parametrize(
+    "cls", [cls for cls in LEARNERS if cls is not MLPRegression], ids=lambda cls: cls.__name__
+)
+each_method_of_classes = pytest.mark.parametrize(
+    "cls", [cls for cls in METHODS if cls is not RegressionQuilt], ids=lambda cls: cls.__name__
+)
 each_learner = pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)
 each_method = pytest.mark.parametrize("cls", METHODS, ids=lambda cls: cls.__name__)
 each_search = pytest.mark.parametrize("cls", SEARCHES, ids=lambda cls: cls.__name__)
@@ -133,7 +146,16 @@ def writeable(rows: Segment) -> Segment:
     return Segment(rows.name, rows.X.copy(), rows.y.copy(), rows.weight.copy())
 
 
+def ask(model: Any, X: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Class probabilities, or numbers."""
+    answer: NDArray[np.float32]
+    answer = (model.predict_proba if hasattr(model, "predict_proba") else model.predict)(X)
+    return answer
+
+
 def loss(model: Model, rows: Segment) -> float:
+    if not hasattr(model, "predict_proba"):
+        return float(model.head_gradients([rows])[1][0])
     likelihood = model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
     return float(np.average(-np.log(likelihood), weights=rows.weight))
 
@@ -185,8 +207,9 @@ def test_rows_are_neither_changed_nor_kept(cls: type) -> None:
     before = bytes_of(rows)
     model = train_on(learner.start(rows.X, CLASSES, 0), rows)
     model.head_gradients([rows])
-    model.learn_one(rows.X[0], int(rows.y[0]))
-    model.predict_proba(rows.X)
+    ask(model, rows.X)
+    if hasattr(model, "learn_one"):
+        model.learn_one(rows.X[0], int(rows.y[0]))
     assert bytes_of(rows) == before
     untouched = model.copy()
     rows.X[:], rows.y[:], rows.weight[:] = 0, 0, 1
@@ -209,7 +232,7 @@ def test_a_restored_model_predicts_exactly_alike(cls: type) -> None:
     model = train_on(start(learner), MAY)
     tensors = model.tensors()
     restored = learner.restore(tensors, CLASSES)
-    assert np.array_equal(restored.predict_proba(JUNE.X), model.predict_proba(JUNE.X))
+    assert np.array_equal(ask(restored, JUNE.X), ask(model, JUNE.X))
     kept = {name: tensor.copy() for name, tensor in tensors.items()}
     train_on(restored, APRIL)
     assert all(np.array_equal(tensors[name], kept[name]) for name in kept)
@@ -239,7 +262,7 @@ def test_tensors_that_do_not_fit_are_refused(cls: type) -> None:
             learner.restore(bad, n_classes)
 
 
-@each_learner
+@each_classifier
 def test_probabilities_have_a_column_per_class_and_sum_to_one(cls: type) -> None:
     model = start(make(cls))
     probabilities = model.predict_proba(JUNE.X)
@@ -270,7 +293,7 @@ def test_a_rate_of_zero_teaches_nothing_and_more_epochs_teach(cls: type) -> None
     assert loss(train_on(start(make(cls)), MAY, epochs=30), MAY) < untrained
 
 
-@each_learner
+@each_classifier
 def test_one_plain_step_lowers_the_loss_of_its_row(cls: type) -> None:
     model = start(make(cls))
     row = MAY.take(slice(0, 1))
@@ -287,9 +310,13 @@ def test_settings_are_json_and_the_same_for_the_same_recipe(cls: type) -> None:
 # Methods
 
 
-def adapt(cls: type, history: list[Segment], current: Segment) -> NDArray[np.float32]:
-    method: Method = make(cls)
-    return method.adapt(history, current).predict_proba(JUNE.X)
+def adapt(
+    cls: type, history: list[Segment], current: Segment, X: NDArray[Any] = JUNE.X
+) -> NDArray[np.float32]:
+    model: Any = make(cls).adapt(history, current)
+    answer: NDArray[np.float32]
+    answer = (model.predict if cls is RegressionQuilt else model.predict_proba)(X)
+    return answer
 
 
 @each_method
@@ -304,7 +331,7 @@ def test_a_method_leaves_segments_as_they_are(cls: type) -> None:
     assert bytes_of(*copies) == bytes_of(APRIL, MAY, JUNE)
 
 
-@each_method
+@each_method_of_classes
 def test_a_method_works_without_a_history(cls: type) -> None:
     probabilities = adapt(cls, [], JUNE)
     assert probabilities.shape == (len(JUNE), CLASSES)
@@ -320,15 +347,14 @@ def test_a_method_knows_the_classes_of_every_segment(cls: type) -> None:
     assert answer.dtype == np.float32
 
 
-@each_method
+@each_method_of_classes
 def test_a_method_needs_no_more_than_two_rows(cls: type) -> None:
     np.testing.assert_allclose(adapt(cls, [], MAY.take(slice(2))).sum(axis=1), 1, rtol=1e-5)
 
 
 @each_method
 def test_no_rows_asked_are_no_rows_answered(cls: type) -> None:
-    method: Method = make(cls)
-    answer = method.adapt(HISTORY, JUNE).predict_proba(JUNE.X[:0])
+    answer = adapt(cls, HISTORY, JUNE, JUNE.X[:0])
     assert answer.shape == (0, CLASSES)
     assert answer.dtype == np.float32
 

@@ -110,6 +110,17 @@ def test_links_in_the_docs_lead_somewhere(path: Path) -> None:
     assert lost == []
 
 
+def test_the_readme_can_be_read_to_the_end() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 1_000
+    assert python_blocks(text)[0].line <= 40
+    for block in blocks(text):
+        text = text.replace(block.text, "")
+    prose = [line for line in text.splitlines() if line and not line.startswith(("|", "[", "!"))]
+    sentences = [s for line in prose for s in re.split(r"(?<=[.:;?])\s+", line)]
+    assert [s for s in sentences if len(s.split()) > 30] == []
+
+
 # The runner itself
 
 PAGE = """

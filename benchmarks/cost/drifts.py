@@ -81,7 +81,7 @@ class DriftCost:
 
 
 def our_methods(stream: str) -> dict[str, Method]:
-    """The default with one fold and as it is, and the paper's settings."""
+    """Return the default with one fold and as it is, and the paper's settings."""
     default = cast(Quilt, METHODS["quilt_default"](0, stream))
     return {
         "one fold": replace(default, n_folds=1),
@@ -93,7 +93,7 @@ def our_methods(stream: str) -> dict[str, Method]:
 def measure_drift(
     stream: Stream, label: str, segment: int, method: tuple[str, Method], repeats: int
 ) -> DriftCost:
-    """A named method on one segment of a stream; what it loads at first use does not count."""
+    """Measure a named method on one segment; what it loads at first use does not count."""
     name, way = method
     seen = _evaluation(stream, segment)
     rehearse(way)
@@ -154,13 +154,13 @@ class GrowthCost:
 
 
 def measure_growth(n_segments: int, n_rows: int) -> GrowthCost:
-    """The cost, once, in a process of its own."""
+    """Return the cost, once, in a process of its own."""
     cost = json.loads(run_fresh(_CODE, str(n_segments), str(n_rows)))
     return GrowthCost(n_segments, n_rows, **cost)
 
 
 def cost_here(n_segments: int, n_rows: int) -> dict[str, float]:
-    """The cost in this process; its peak is of use only if nothing else ran in it."""
+    """Return the cost in this process; its peak is of use only if nothing else ran in it."""
     method = METHODS["quilt_default"](0, "sine")
     rehearse(method)
     history = [sine_segment(number, n_rows) for number in range(n_segments)]

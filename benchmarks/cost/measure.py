@@ -37,7 +37,7 @@ _PACKAGES = ("numpy", "numba", "river", "torch")
 
 
 def measure(work: Callable[[], T], repeats: int) -> tuple[T, Time]:
-    """What the last call gave, and the medians over all calls."""
+    """Return what the last call gave, and the medians over all calls."""
     spent = list[Time]()
     for _ in range(repeats):
         started = read_clock()
@@ -48,7 +48,7 @@ def measure(work: Callable[[], T], repeats: int) -> tuple[T, Time]:
 
 
 def run_fresh(code: str, *arguments: str) -> str:
-    """What the code wrote to standard output; `arguments` are its `sys.argv[1:]`."""
+    """Return what the code wrote to standard output; `arguments` are its `sys.argv[1:]`."""
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
@@ -61,7 +61,7 @@ def run_fresh(code: str, *arguments: str) -> str:
 
 
 def peak_bytes() -> int:
-    """The most memory this process has held.
+    """Return the most memory this process has held.
 
     Linux hands `ru_maxrss` on from the process that started this one, so its own count is taken
     where there is one.
@@ -88,7 +88,7 @@ class Machine:
 
 
 def look_at_machine() -> Machine:
-    """The facts as they are now."""
+    """Return the facts as they are now."""
     return Machine(
         driftquilt=__version__,
         python=platform.python_version(),

@@ -77,7 +77,7 @@ def torch_ratios(costs: Iterable[DriftCost]) -> dict[str, dict[str, float]]:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """The mean that suits ratios: half as fast and twice as fast make 1."""
+    """Return the mean that suits ratios: half as fast and twice as fast make 1."""
     return statistics.geometric_mean(values)
 
 
@@ -138,7 +138,7 @@ def to_document(bench: Bench) -> dict[str, Any]:
 
 
 def to_markdown(bench: Bench) -> str:
-    """A table per part that was measured."""
+    """Return a table per part that was measured."""
     lines = ["# What it costs", "", _say(bench.machine), ""]
     lines += [f"- {note}" for note in bench.notes]
     lines += [""] if bench.notes else []
@@ -156,7 +156,7 @@ def _say(machine: Machine) -> str:
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A GitHub table under its title; nothing if there are no rows."""
+    """Return a GitHub table under its title; nothing if there are no rows."""
     body = [f"| {' | '.join(row)} |" for row in rows]
     if not body:
         return []

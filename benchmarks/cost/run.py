@@ -88,13 +88,13 @@ class Bench:
     startup: tuple[StartupCost, ...] = ()
 
     def plus(self, step: Step) -> Bench:
-        """The same and what a step, which is run now, has measured."""
+        """Run a step, and return the same with what it measured."""
         more: dict[str, Any] = {step.part: (*getattr(self, step.part), step.work())}
         return replace(self, **more)
 
 
 def plan_steps(scope: Scope) -> tuple[list[Step], list[str]]:
-    """The steps in the order of `PARTS`, and a line for each thing that is left out."""
+    """Return the steps in the order of `PARTS`, and a line for each thing that is left out."""
     wanted = list(PARTS) if scope.parts is None else scope.parts
     for part in wanted:
         if part not in PARTS:

@@ -111,7 +111,7 @@ def measure_kernels(n_features: int, n_classes: int, repeats: int) -> KernelCost
 def _products(
     X: NDArray[np.float32], n_classes: int, rng: np.random.Generator
 ) -> tuple[Callable[[], None], Callable[[], None]]:
-    """The products of one batch, many times over: forward with head gradient, and the rest."""
+    """Return the products of one batch, many times: forward with head gradient, and the rest."""
     first = rng.normal(size=(X.shape[1], _HIDDEN)).astype(np.float32)
     head = rng.normal(size=(_HIDDEN, n_classes)).astype(np.float32)
     hidden = X @ first

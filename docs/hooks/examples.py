@@ -11,7 +11,7 @@ _EXAMPLE = re.compile(r"(?:^|(?<=\n))(?P<indent> *)>>> .*?(?=\n\s*\n(?! *>>>)|\Z
 
 
 def fence(text: str) -> str:
-    """The text with a fence around every run of examples."""
+    """Return the text with a fence around every run of examples."""
 
     def wrap(match: re.Match[str]) -> str:
         indent = match["indent"]

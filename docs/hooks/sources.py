@@ -31,14 +31,14 @@ def place_of(path: str) -> str:
 
 
 def linked(markdown: str, docs: Path) -> dict[str, Path]:
-    """The files to add: where they go, and where they are."""
+    """Return the files to add: where they go, and where they are."""
     paths = [match["path"] for match in _LINK.finditer(_CODE.sub("", markdown))]
     found = {place_of(path): docs / path for path in paths if place_of(path) != path}
     return {place: path for place, path in found.items() if path.is_file()}
 
 
 def rewrite(markdown: str, docs: Path) -> str:
-    """The page with its links turned to what the site has; code stays as it is."""
+    """Return the page with its links turned to what the site has; code stays as it is."""
     parts, end = [], 0
     for code in _CODE.finditer(markdown):
         parts += [_turn(markdown[end : code.start()], docs), code[0]]
@@ -57,7 +57,7 @@ def _turn(text: str, docs: Path) -> str:
 
 
 def _show(path: Path) -> str:
-    """A script as a page; the fence is longer than any in the script."""
+    """Return a script as a page; the fence is longer than any in the script."""
     return f"# {path.name}\n\n`````python\n{path.read_text(encoding='utf-8')}`````\n"
 
 

@@ -29,7 +29,7 @@ N_ROWS, N_BEFORE_THE_CRASH = 600, 320
 
 
 def loans(after: int) -> Iterator[tuple[dict[str, float], bool]]:
-    """A source that can be read from any row on; the concept turns round and back."""
+    """Yield a source that can be read from any row on; the concept turns round and back."""
     draw = random.Random(0).random  # noqa: S311
     for turn in range(N_ROWS):
         x = {"income": draw(), "debt": draw()}
@@ -65,8 +65,8 @@ def main() -> None:
     )
     for run in logged:
         outcome, metrics = run.data.tags["driftquilt.outcome"], run.data.metrics
-        told = f"loss {metrics['validation_loss']:.3f}" if outcome != "failed" else "no model"
-        print(f"{run.info.run_name}: {outcome}, {told}")  # noqa: T201
+        result = f"loss {metrics['validation_loss']:.3f}" if outcome != "failed" else "no model"
+        print(f"{run.info.run_name}: {outcome}, {result}")  # noqa: T201
     last = [run for run in logged if run.data.tags["driftquilt.outcome"] == "promoted"][-1]
     print(f"{last.data.metrics['n_segments_used']:.0f} past segments used")  # noqa: T201
     model = mlflow.pyfunc.load_model(f"runs:/{last.info.run_id}/model")

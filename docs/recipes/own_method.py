@@ -23,7 +23,7 @@ class LastTwo(FullData):
 
 
 def last_two(seed: int, _dataset: str) -> LastTwo:
-    """The method for one seed; the stream's name is there for settings that depend on it."""
+    """Return the method for one seed; the stream's name is there for settings that depend on it."""
     return LastTwo(seed=seed)
 
 

@@ -26,7 +26,7 @@ N_ROWS, N_BEFORE_THE_CRASH, TURNED = 500, 330, range(200, 400)
 
 
 def source(after: int) -> Iterator[tuple[dict[str, float], bool]]:
-    """A source that can be read from any row on, as a file or a message queue can."""
+    """Yield a source that can be read from any row on, as a file or a message queue can."""
     rng = np.random.default_rng(0)
     for row, (a, b) in enumerate(rng.normal(size=(N_ROWS, 2)).tolist()):
         if row >= after:
@@ -34,7 +34,7 @@ def source(after: int) -> Iterator[tuple[dict[str, float], bool]]:
 
 
 def begin(folder: str) -> None:
-    """What the process does that will be killed: learn, and say how far it is."""
+    """Learn, and say how far it is, in the process that will be killed."""
     stream = QuiltStream(QuiltClassifier(random_state=0), n_wait=50, store=folder, wait=True)
     for x, y in source(after=0):
         stream.learn_one(x, y)

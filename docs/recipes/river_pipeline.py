@@ -2,7 +2,7 @@
 
 `RiverQuilt` is a river classifier. Whatever stands before it in a pipeline may change the rows;
 `progressive_val_score` predicts each one, then learns it. A detector of river's may be given as
-it is. Through `.stream` the model tells what it has done and why.
+it is. `.stream` has what the model has done, and why.
 
 Run it as a script.
 """

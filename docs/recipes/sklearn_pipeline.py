@@ -1,6 +1,6 @@
 """Train a scikit-learn pipeline on the past months that still hold.
 
-The pipeline gets the rows as they are, with its own imputing and encoding, fitted anew on each set
+The pipeline gets the rows as they are, with its own imputing and encoding, fitted again on each set
 of months that is tried. `sample_weight` is not needed: a pipeline gets resampled rows instead.
 
 Run it as a script.

@@ -32,8 +32,8 @@ def write_loans(path: Path) -> None:
         for row in range(N_ROWS):
             income, debt = rng.uniform(10, 100, 2).round(1).tolist()
             repaid = (income > debt) != (row in TURNED)
-            told = rng.choice([str(debt), ""], p=[0.98, 0.02])
-            writer.writerow([income, told, rng.choice(["web", "branch"]), repaid])
+            debt_cell = rng.choice([str(debt), ""], p=[0.98, 0.02])
+            writer.writerow([income, debt_cell, rng.choice(["web", "branch"]), repaid])
 
 
 def read_loans(path: Path) -> Iterator[tuple[dict[str, float | str | None], bool]]:

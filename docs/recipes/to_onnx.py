@@ -35,7 +35,7 @@ def shop(n_rows: int) -> pd.DataFrame:
 
 
 def feed(table: pd.DataFrame) -> dict[str, Any]:
-    """The raw table as the file takes it."""
+    """Return the raw table as the file takes it."""
     return {
         "price": table[["price"]].to_numpy(np.float64),
         "channel": table[["channel"]].fillna("").to_numpy(object),

@@ -1,8 +1,9 @@
 """Concept drift: choose which past data to retrain on.
 
 driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`, or
-with `QuiltSelector` around your own model; on a live stream, with `QuiltStream`, or with
-`RiverQuilt` inside of river; with `Client` or `AsyncClient` on a stream that a service keeps.
+with `QuiltRegressor` for numbers, or with `QuiltSelector` around your own model; on a live stream,
+with `QuiltStream`, or with `RiverQuilt` inside of river; with `Client` or `AsyncClient` on a stream
+that a service keeps.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from driftquilt.learners.torch_module import TorchLearner
     from driftquilt.quilt.classifier import QuiltClassifier, select_segments
     from driftquilt.quilt.models import choose_model, load_model
+    from driftquilt.quilt.regressor import QuiltRegressor
     from driftquilt.quilt.selector import QuiltSelector
     from driftquilt.stream import QuiltStream
 
@@ -39,6 +41,7 @@ __all__ = [
     "MissingExtraError",
     "ModelFileError",
     "QuiltClassifier",
+    "QuiltRegressor",
     "QuiltSelector",
     "QuiltStream",
     "RiverQuilt",
@@ -59,6 +62,7 @@ _LAZY = {
     "AsyncClient": "driftquilt.client",
     "Client": "driftquilt.client",
     "QuiltClassifier": "driftquilt.quilt.classifier",
+    "QuiltRegressor": "driftquilt.quilt.regressor",
     "QuiltSelector": "driftquilt.quilt.selector",
     "QuiltStream": "driftquilt.stream",
     "RiverQuilt": "driftquilt.integrations.river",

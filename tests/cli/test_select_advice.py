@@ -315,11 +315,13 @@ def test_a_failed_delivery_has_its_own_code_and_nothing_else_is_lost(
     drive: Drive, receiver: Receiver, codes: list[int], n_attempts: int
 ) -> None:
     receiver.codes = [*codes]
-    outcome = drive(*ASKED, *drop(), "--webhook", receiver.url, "--exit-code", "--json")
+    outcome = drive(*ASKED, *drop(), f"--webhook={receiver.url}", "--exit-code", "--json")
     assert outcome.code == webhook.UNDELIVERED == 3
     assert len(receiver.received) == n_attempts
     assert f"it answered {codes[0]}" in outcome.stderr
-    assert "private" not in outcome.stderr
+    assert "private" not in outcome.stderr + outcome.stdout
+    assert "private" not in Path("select-out/selection.json").read_text()
+    assert "private" not in Path("select-out/report.html").read_text()
     assert json.loads(outcome.stdout)["command"] == "select"
     assert Path("select-out/selection.json").exists()
 

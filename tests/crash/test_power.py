@@ -97,6 +97,7 @@ def test_a_hundred_power_cuts_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_a_thousand_power_cuts_lose_nothing(tmp_path: Path) -> None:
     present = [survive(tmp_path, seed) for seed in range(100, 1100)]
     assert sum(after.n_rows for after in present) > 100_000

@@ -126,7 +126,7 @@ def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
     )
     assert {use.name: use.used for use in decision.selection}["2024-06"] is False
     assert decision.warnings == ()
-    assert [(finding.kind, finding.column) for finding in decision.checks] == [
+    assert [(finding.kind, finding.column) for finding in decision.checks or ()] == [
         ("unlabelled", None),
         ("segment_leak", "when"),
         ("unused", "tags"),
@@ -175,8 +175,9 @@ def test_last_segments_without_any_label_are_told(first: int, words: str) -> Non
     current = str(first // 400 - 1)
     decision = select(table)
     assert decision.current == current
+    assert decision.checks
     assert decision.checks[0].sentence == f"{words} no labels; decided for {current}"
-    assert not any("no labels" in f.sentence for f in select(table, current="1").checks)
+    assert not any("no labels" in f.sentence for f in select(table, current="1").checks or ())
     with pytest.raises(InputError, match=f"'4' has no labels.* last with labels is {current}"):
         select(table, current="4")
 
@@ -186,7 +187,7 @@ def test_classes_that_come_or_go_are_told() -> None:
     y[:10], y[1600:], y[-5:] = 2, 1, 3
     table = SINE.set_column(4, "label", pa.array(y))
     decision = select(table)
-    assert tuple(finding.sentence for finding in decision.checks) == (
+    assert tuple(finding.sentence for finding in decision.checks or ()) == (
         "the class 0, 2 occurs only in the past, not in the rows of 4 to train on",
         "the rows of 4 to train on are all 1, so there is no model of the current segment only "
         "to compare with",
@@ -202,13 +203,14 @@ def test_many_whole_numbers_as_classes_are_told_as_amounts_once() -> None:
     table = SINE.set_column(4, "label", pa.array(np.random.default_rng(0).permutation(y)))
     assert (
         "the label 'label' holds 25 different whole numbers; if it is an amount, bin it"
-        in {f.kind: f.sentence for f in select(table.slice(0, 1630)).checks}["many_labels"]
+        in {f.kind: f.sentence for f in select(table.slice(0, 1630)).checks or ()}["many_labels"]
     )
 
 
 def test_segments_that_go_backwards_are_told() -> None:
     table = SINE.take(pa.array(range(1999, -1, -1)))
-    assert select(table).checks[0].sentence.startswith("segments appear in the order 4, 3, 2")
+    first, *_ = select(table).checks or ()
+    assert first.sentence.startswith("segments appear in the order 4, 3, 2")
 
 
 def test_the_caller_is_told_of_every_step() -> None:

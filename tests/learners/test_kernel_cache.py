@@ -23,7 +23,7 @@ PREDICT = """
 import numpy as np, kernels
 X, theta = np.ones((1, 1), np.float32), np.zeros(6, np.float32)
 hidden, probabilities = np.empty((1, 1), np.float32), np.empty((1, 2), np.float32)
-kernels.embed(X, theta, hidden, probabilities)
+kernels.embed(X, theta, hidden, probabilities, kernels.CROSS_ENTROPY)
 print(probabilities[0, 1])
 """
 SOURCE = Path(mlp_kernels.__file__).read_text(encoding="utf-8")

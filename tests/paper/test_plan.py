@@ -61,6 +61,14 @@ def test_a_method_of_ones_own_is_in_every_experiment_that_compares_methods() -> 
             assert {cell.method for cell in plan.cells} == {*experiment.methods, "mine"}
 
 
+def test_methods_on_request_are_planned_only_by_name() -> None:
+    everything = make_plan(["accuracy"], datasets=["sine:3"], n_seeds=1)
+    assert "full_data_default" not in {cell.method for cell in everything.cells}
+    asked = ["full_data_default", "current_segment_default"]
+    plan = make_plan(["accuracy"], datasets=["sine:3"], methods=asked, n_seeds=1)
+    assert [cell.method for cell in plan.cells] == [m for m in asked for _ in range(3)]
+
+
 def test_a_method_of_ones_own_is_made_by_its_maker() -> None:
     plan = make_plan(datasets=["sine:2"], methods=["full_data", "mine"], extra={"mine": mine})
     assert plan.make(Cell("sine:2", "mine", 0, 3)) == CurrentSegment(seed=3)

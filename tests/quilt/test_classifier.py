@@ -371,7 +371,7 @@ def test_a_bound_of_zero_keeps_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("search", "n_candidates"),
-    [("shared", 7), ("bayes", 6), (Shared((0.2, 0.7)), 2), (Bayes(1, 1), 2)],
+    [("shared", 4), ("bayes", 6), (Shared((0.2, 0.7)), 2), (Bayes(1, 1), 2)],
 )
 def test_every_candidate_is_tried_once_per_fold_and_one_wins(
     search: Any, n_candidates: int

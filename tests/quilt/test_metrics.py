@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from sklearn.metrics import (
 )
 
 from driftquilt.errors import InputError
-from driftquilt.quilt.metrics import find_metric
+from driftquilt.quilt.metrics import find_metric, scoring_to_json
+from driftquilt.quilt.scores import Predictions, shown_score
 
 Answers = tuple[NDArray[Any], NDArray[Any]]
 LABELS = np.array(["no", "yes"])
@@ -87,6 +89,31 @@ def test_a_scorer_of_your_own_sees_your_labels(answers: Answers) -> None:
     metric = find_metric(share_of_yes)
     assert metric.score(y, p, LABELS) == pytest.approx((p[:, 1] > 0.5).mean())
     assert metric.name == "share_of_yes"
+
+
+@pytest.mark.parametrize(
+    "name", ["accuracy", "f1", "roc_auc", "log_loss", "precision_at_5", "cost"]
+)
+def test_a_scorer_of_your_own_is_not_taken_for_the_metric_of_its_name(
+    answers: Answers, name: str
+) -> None:
+    def scorer(_: Any, X: Any, y: Any) -> float:
+        return len(X) / len(y) / 8
+
+    scorer.__name__ = name
+    y, p = answers
+    metric = find_metric(scorer)
+    assert metric.name == f"own {name}"
+    assert not metric.is_loss
+    assert shown_score(metric, y, Predictions.of(p), LABELS) == 1 / 8
+
+
+def test_only_a_name_or_costs_can_be_written_down() -> None:
+    assert find_metric("f1").is_named
+    assert find_metric({("yes", "no"): 1.0}).is_named
+    own = partial(max, key=None)
+    assert not find_metric(own).is_named
+    assert scoring_to_json(own) is None
 
 
 @pytest.mark.parametrize(

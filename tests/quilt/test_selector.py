@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from xgboost import XGBClassifier
 
 from driftquilt import InputError, QuiltClassifier, QuiltSelector, select_segments
 from driftquilt.quilt import Selection
+from driftquilt.quilt.blending import Judge
 
 MONTHS = ["April", "May", "June", "July", "August"]
 UPSIDE_DOWN = ["May", "July"]
@@ -108,8 +110,10 @@ def test_it_drops_the_other_world_and_beats_all_data_and_the_present_alone(
 
 
 def test_what_was_tried_is_a_list_and_shares_add_up(fitted: QuiltSelector) -> None:
-    tried = [(line.n_segments, line.balanced) for line in fitted.search_ if not line.recent]
+    nested = [line for line in fitted.search_ if not line.recent and not line.has_age]
+    tried = [(line.n_segments, line.balanced) for line in nested]
     assert tried == [(4, False), (0, False), (1, False), (2, False), (4, True)]
+    assert [line.n_segments for line in fitted.search_ if line.has_age] == [4]
     assert [line.n_segments for line in fitted.search_ if line.recent] == [2]
     assert sum(line.share for line in fitted.search_) == pytest.approx(1)
     assert fitted.shares_.sum() == pytest.approx(1)
@@ -117,7 +121,7 @@ def test_what_was_tried_is_a_list_and_shares_add_up(fitted: QuiltSelector) -> No
     assert fitted.estimator_ is fitted.estimators_[0]
     best = max(fitted.search_, key=lambda line: line.share)
     assert (best.n_segments, best.n_rows) == (2, 880)
-    assert all(line.n_judged in (27, 80) for line in fitted.search_)
+    assert all(line.n_judged in (40, 80) for line in fitted.search_)
 
 
 def test_weights_of_rows_are_those_of_their_segments(fitted: QuiltSelector) -> None:
@@ -200,6 +204,43 @@ def test_a_polars_frame_reaches_lightgbm() -> None:
     model = selector(lightgbm()).fit(frame, LABELS, segments=MONTH)
     test = polars.DataFrame(TEST.to_dict("list"))
     assert model.score(test, TEST_LABELS) > 0.9
+
+
+def test_everything_with_its_age_leads_where_a_boundary_moves_month_by_month(
+    tmp_path: Path,
+) -> None:
+    rng = np.random.default_rng(1)
+    month = np.repeat(np.arange(9), [400] * 8 + [1080])
+    X = rng.uniform(size=(len(month), 3))
+    y = (X[:, 0] > month / 10) ^ (X[:, 1] > 0.5)
+    X, y, month, test, truth = X[:-1000], y[:-1000], month[:-1000], X[-1000:], y[-1000:]
+    model = selector(lightgbm()).fit(X, y, segments=month)
+    best = max(model.search_, key=lambda line: line.share)
+    assert best.has_age
+    assert (model.estimator_.n_features_in_, model.n_features_in_) == (4, 3)
+    assert model.score(test, truth) > lightgbm().fit(X, y).score(test, truth) + 0.1
+    model.save(tmp_path / "model.safetensors")
+    loaded = QuiltSelector.load(tmp_path / "model.safetensors")
+    assert np.array_equal(loaded.predict_proba(test), model.predict_proba(test))
+    assert loaded.search_ == model.search_
+
+
+@pytest.mark.parametrize(
+    ("estimator", "has_age"),
+    [
+        (lightgbm(), True),
+        (HistGradientBoostingClassifier(max_iter=5), True),
+        (HistGradientBoostingClassifier(max_iter=5, monotonic_cst=[1, 0]), False),
+        (lightgbm(monotone_constraints="1,0"), False),
+        (LogisticRegression(), False),
+        (make_pipeline(StandardScaler(), LogisticRegression()), False),
+    ],
+)
+def test_only_boosters_without_settings_by_column_get_the_age(
+    estimator: Any, has_age: bool
+) -> None:
+    model = selector(estimator).fit(NUMBERS, LABELS, segments=MONTH)
+    assert any(line.has_age for line in model.search_) == has_age
 
 
 def test_an_estimator_without_weights_gets_resampled_rows() -> None:
@@ -292,6 +333,45 @@ def test_a_metric_steers_the_choice(scoring: str) -> None:
     assert model.score(TEST, TEST_LABELS) > 0.9
 
 
+def rare(seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """3 % positives; April has far more in the same order, and May has them at the other end."""
+    rng = np.random.default_rng(seed)
+    month = np.repeat(["April", "May", "June", "July"], [600, 600, 600, 400])
+    X = rng.normal(size=(len(month), 3))
+    odds = 2.5 * np.where(month == "May", -1, 1) * X[:, 0] + np.where(month == "April", 0, -5.7)
+    return X, (rng.random(len(month)) < 1 / (1 + np.exp(-odds))).astype(int), month
+
+
+def test_auc_of_rare_positives_departs_from_log_loss_only_for_one_set_that_is_surely_ahead() -> (
+    None
+):
+    departs = []
+    for seed in range(6):
+        X, y, month = rare(seed)
+        current = month == "July"
+        assert 0.01 < y[current].mean() < 0.06
+        by_loss, by_auc = (
+            selector(lightgbm(), scoring=scoring).fit(X, y, segments=month)
+            for scoring in (None, "roc_auc")
+        )
+        judged, again = (
+            [line._replace(score=0, share=0) for line in model.search_]
+            for model in (by_loss, by_auc)
+        )
+        assert judged == again
+        shares = [line.share for line in by_auc.search_]
+        departs.append(shares != [line.share for line in by_loss.search_])
+        if departs[-1]:
+            assert sorted(shares)[-2:] == [0, 1]
+            judge = Judge(by_auc.metric_, by_auc.classes_)
+            held_out = [np.asarray(model.held_out_) for model in (by_auc, by_loss)]
+            ours, theirs = (judge.scores(y[current], chances) for chances in held_out)
+            ahead, *left_out = ours - theirs
+            error = np.sqrt((1 - 1 / len(left_out)) * np.sum((left_out - np.mean(left_out)) ** 2))
+            assert ahead > error
+    assert 0 < sum(departs) < len(departs)
+
+
 def test_with_costs_the_cheapest_answer_is_given() -> None:
     costs = {("yes", "no"): 50.0, ("no", "yes"): 1.0}
     model = selector(lightgbm(), scoring=costs).fit(TABLE, LABELS, segments=MONTH)
@@ -315,7 +395,7 @@ def test_a_present_of_one_class_leans_on_the_past() -> None:
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"estimator": LinearRegression()}, "regression"),
+        ({"estimator": LinearRegression()}, "y holds text"),
         ({"estimator": "lightgbm"}, "estimator"),
         ({"scoring": "rocauc"}, "rocauc"),
         ({"n_folds": 1}, "n_folds"),

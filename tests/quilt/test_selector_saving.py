@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
@@ -168,7 +169,9 @@ def test_a_flipped_byte_is_noticed(saved: Path) -> None:
             QuiltSelector.load(saved)
 
 
-@pytest.mark.parametrize("key", ["estimator", "fits", "shares", "categories", "search", "names"])
+@pytest.mark.parametrize(
+    "key", ["estimator", "fits", "checksums", "shares", "categories", "search", "names"]
+)
 def test_a_record_without_one_of_its_keys_is_refused(saved: Path, key: str) -> None:
     tensors, record = read_model(saved)
     del record[key]
@@ -191,6 +194,7 @@ def test_types_that_are_not_trusted_are_not_read(path: Path) -> None:
     fitted(ESTIMATORS["hgb"]).save(path)
     tensors, record = read_model(path)
     content = np.frombuffer(io.dumps(Own().fit(NUMBERS, Y)), dtype=np.uint8)
+    record["checksums"] = dict.fromkeys(tensors, crc32(content.tobytes()))
     write_model(path, dict.fromkeys(tensors, content), record)
     with pytest.raises(ModelFileError, match="Own"):
         QuiltSelector.load(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import signal
 import subprocess
@@ -72,8 +73,8 @@ class Running:
             [sys.executable, "-c", _SERVE, *serve], stdout=self._log, stderr=self._log,
             env={**os.environ, **self._settings},
         )  # fmt: skip
-        with Client(self.url, retries=0) as client:
-            wait_for(lambda: self._is_ready(client), what="the service's readiness")
+        with Client(self.url, retries=0) as client:  # until the test's own limit: it may compile
+            wait_for(lambda: self._is_ready(client), timeout=math.inf)
 
     def kill(self) -> None:
         """As if the power went."""
@@ -132,13 +133,18 @@ def feed(client: Client, name: str, n: int, *, flipped: bool, seed: int = 0) -> 
 
 
 def feed_until_chosen(client: Client, name: str, *, n_past: int, flipped: bool) -> None:
-    """Rows until a model took over that could choose among so many past segments."""
+    """Rows until a model took over that could choose among so many past segments.
+
+    None come while one trains: on a busy machine they would be the next segments by then.
+    """
     stream, seeds = client.stream(name), itertools.count(100 * n_past)
 
     def is_there() -> bool:
+        if stream.status()["training"]:
+            return False
         chosen = stream.selections()["selections"]
         if any(one["model"] and len(one["patches"]) == n_past for one in chosen):
-            return not stream.status()["training"]
+            return True
         feed(client, name, 25, flipped=flipped, seed=next(seeds))
         return False
 

@@ -120,7 +120,7 @@ def refuse_untrusted(name: str, reason: str) -> None:
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of a URL; what it says is not repeated, for its password may be anywhere."""
+    """Return the parts of a URL; what it says is not repeated, for its password may be anywhere."""
     if not isinstance(url, str):
         raise InputError(f"a broker is a {type(url).__name__}; give its URL, one of {_listed()}")
     try:

@@ -45,8 +45,8 @@ class Message:
 class Note:
     """What goes to a broker.
 
-    The id tells two notes apart: where the broker looks at ids, a note that is published twice
-    appears once. The key, if there is one, is the broker's own: Kafka places notes by it.
+    The id identifies a note: where the broker looks at ids, one that is published twice appears
+    once. The key, if there is one, is the broker's own: Kafka places notes by it.
     """
 
     id: str

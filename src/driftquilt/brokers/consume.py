@@ -235,7 +235,7 @@ class _Work:
         return [(message, arrival) for message, arrival, _ in notes.values()]
 
     def _note(self, message: Message, asked: Asked) -> Note:
-        """The answer to a row, if it may wait under its id."""
+        """Return the answer to a row, if it may wait under its id."""
         self.stream.expect_key(asked.row, asked.id)
         answer = self.stream.predict_one(asked.row)
         body = {"id": asked.id, "prediction": answer, "model": self.stream.model}

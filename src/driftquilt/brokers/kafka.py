@@ -193,7 +193,7 @@ class KafkaSource:
         return {str(number) for number in topic.partitions}
 
     def _first(self, parts: Set[str], end: float) -> dict[str, int]:
-        """The oldest offsets of partitions, so that positions know every one that answers.
+        """Return the oldest offsets of partitions, so that positions know every one that answers.
 
         Those that did not answer the last time are asked last, so that they do not use up the
         time of the others.
@@ -213,7 +213,7 @@ class KafkaSource:
         return found
 
     def _take(self, most: int, end: float) -> list[Message]:
-        """The next messages; an error of one partition leaves time for the others."""
+        """Return the next messages; an error of one partition leaves time for the others."""
         while True:
             found = self._reader.consume(1, max(0.0, end - time.monotonic()))
             found += self._reader.consume(most - 1, 0) if found and most > 1 else []
@@ -236,13 +236,13 @@ class KafkaSource:
         return messages
 
     def _hear(self, error: KafkaError) -> None:
-        """Called by the client, in the middle of a read: it must not raise."""
+        """Note an error, which the client reports in the middle of a read: it must not raise."""
         self.trouble = f"the broker is away: {error.str()}"
         if error.code() in _AT_THE_DOOR:
             self._refusal = error
 
     def _heed(self, error: KafkaError | None) -> None:
-        """Called by the outbox while it waits, and with the error of a note that came back."""
+        """Raise if the broker refused the user, or for the error of a note; the outbox calls it."""
         self._expect_entry()
         if error is not None:
             self._expect_mending(error)
@@ -264,7 +264,7 @@ class KafkaSource:
 
 
 def _kafka_error(error: KafkaException | SystemError) -> KafkaError:
-    """What the client says; one that was raised while it called back comes wrapped."""
+    """Return what the client says; one that was raised while it called back comes wrapped."""
     reason = error if isinstance(error, KafkaException) else error.__cause__
     if not isinstance(reason, KafkaException):
         raise error
@@ -273,7 +273,7 @@ def _kafka_error(error: KafkaException | SystemError) -> KafkaError:
 
 
 def _settings(address: Address) -> dict[str, Any]:
-    """What the client calls it."""
+    """Return what the client calls it."""
     settings: dict[str, Any] = {"bootstrap.servers": ",".join(address.hosts)}
     protocol = "SSL" if address.tls else "PLAINTEXT"
     if address.user is not None:
@@ -352,7 +352,7 @@ class _Outbox:
             self._failed.append((key, error))
 
     def _returned(self, given: dict[str, Note]) -> list[Note]:
-        """What is to be sent again at once: notes of a batch that was too large, one by one.
+        """Return what is to be sent again at once: notes of a batch that was too large, one by one.
 
         A broker refuses a batch as a whole, whichever of its notes it is that makes it so large.
         """

@@ -293,7 +293,7 @@ class NatsSource:
         self.trouble = f"the broker is away: {reason}"
 
     async def _hear(self, error: Exception) -> None:
-        """Called by the client, which would print it."""
+        """Note an error of the client, which would print it."""
         self.trouble = f"the broker is away: {error}"
 
 

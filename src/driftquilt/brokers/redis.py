@@ -91,7 +91,7 @@ class RedisSource:
         self._client.close()
 
     def _after(self, last: str, n_before: int | None, most: int) -> list[Message]:
-        """What stands after an entry now, having seen that nothing between them is gone."""
+        """Return what stands after an entry now, having seen that nothing between them is gone."""
         with self._client.pipeline() as pipe:
             pipe.xinfo_stream(self._stream)
             pipe.xrange(self._stream, last, last)

@@ -27,7 +27,7 @@ from driftquilt.data.source import TextFormat
 from driftquilt.detectors.named import BY_NAME, NEED_SETTINGS
 from driftquilt.errors import InputError, MissingExtraError
 from driftquilt.files import atomic_write
-from driftquilt.quilt.classifier import check_parameters
+from driftquilt.quilt.estimator import check_parameters
 from driftquilt.quilt.metrics import Metric, find_metric
 from driftquilt.report.html import render
 from driftquilt.report.page import Page
@@ -62,9 +62,10 @@ def table_console() -> Console:
     return Console(markup=False, emoji=False, highlight=False)
 
 
-def command_line() -> str:
-    """Return what was typed."""
-    return shlex.join(["driftquilt", *sys.argv[1:]])
+def command_line(secret: str = "", shown: str = "") -> str:
+    """Return what was typed, with `shown` in place of a secret."""
+    words = [word.replace(secret, shown) if secret else word for word in sys.argv[1:]]
+    return shlex.join(["driftquilt", *words])
 
 
 def progress_bar() -> Progress:

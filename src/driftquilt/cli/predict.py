@@ -6,13 +6,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import typer
 from numpy.typing import NDArray
 from pyarrow import csv
+from sklearn.base import is_regressor
 
 from driftquilt.cli.console import (
     AsJson,
@@ -36,15 +37,22 @@ from driftquilt.data.files import write_table
 from driftquilt.data.source import TextFormat
 from driftquilt.decision.measure import metric_words
 from driftquilt.errors import InputError
-from driftquilt.integrations.onnx import OUTPUTS, describe_inputs
+from driftquilt.integrations.onnx import NUMBER_OUTPUTS, OUTPUTS, describe_inputs
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.metrics import Metric
+from driftquilt.quilt.explanation import percent
+from driftquilt.quilt.metrics import Metric, NumberMetric, find_number_metric
+from driftquilt.quilt.model_file import REGRESSION
 from driftquilt.quilt.models import Model, kind_of_model, load_model
+from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.quilt.scores import Predictions, is_one_sided, shown_score
 from driftquilt.text import plural
 
 _ROWS = 65_536  # at a time
 _ROW = "row"  # the column with a row's number
+_NUMBER, _ENDS = "prediction", ("low", "high")  # of a model of numbers
+_COVERAGE = 0.8  # of its intervals
+
+AnyModel: TypeAlias = Model | QuiltRegressor
 
 
 def predict(
@@ -73,7 +81,8 @@ def predict(
     """Predict every row of a file: the most probable label, and all probabilities.
 
     The answers are in the order of the rows, which are numbered from 0. With --label they are
-    compared with the true labels: by accuracy, and by --metric or --cost.
+    compared with the true labels: by accuracy, and by --metric or --cost. A model of numbers gives
+    a number, and of a net the ends of an interval that holds 80 % of them.
 
     Example: driftquilt predict out/model.safetensors new.csv --keep id --out predictions.parquet
     """
@@ -82,15 +91,14 @@ def predict(
     if out is not None:
         check_writable(out)
     classifier = load_model(model)
-    if not hasattr(classifier, "predict_proba"):
+    if not hasattr(classifier, "predict_proba") and not is_regressor(classifier):
         raise InputError(f"{model} gives no probabilities; predict with QuiltSelector.load")
     _refuse_label(classifier, label)
-    scoring = _read_metric(classifier, label, metric, cost)
+    tally = _make_tally(classifier, label, metric, cost)
     with read_data(data, form, needed=[label, *kept, *_known(classifier)]) as rows:
         say_notes(rows.notes)
         _refuse_names(classifier, kept)
         _refuse_nested(rows.table, kept)
-        tally = _Tally(label, classifier.classes_, scoring)
         batches = tally.watch(rows.table, _predictions(classifier, rows.table, label, kept))
         if out is not None:
             write_table(batches, out)
@@ -106,8 +114,23 @@ def predict(
             say(line, err=True)
 
 
+def _make_tally(
+    model: AnyModel, label: str | None, metric: str | None, costs: list[str] | None
+) -> _Tally | _NumberTally:
+    """Return what compares answers with labels."""
+    if not is_regressor(model):
+        return _Tally(label, model.classes_, _read_metric(model, label, metric, costs))
+    if costs:
+        raise InputError("--cost is for classes, but this model predicts numbers; use --metric")
+    if metric is not None and label is None:
+        raise InputError(
+            "--metric compares answers with true numbers; name their column with --label"
+        )
+    return _NumberTally(label, None if metric is None else find_number_metric(metric))
+
+
 def _read_metric(
-    classifier: QuiltClassifier, label: str | None, metric: str | None, costs: list[str] | None
+    classifier: Any, label: str | None, metric: str | None, costs: list[str] | None
 ) -> Metric | None:
     """Return the metric to score by, if one is named; refuse one that these classes do not have."""
     if metric is None and not costs:
@@ -238,12 +261,96 @@ class _Tally:
         return document
 
 
-def _known(classifier: Model) -> list[str]:
+class _NumberTally:
+    """Compares predicted numbers with true ones as they pass by; rows without one do not count."""
+
+    def __init__(self, label: str | None, metric: NumberMetric | None) -> None:
+        self.label, self._metric = label, metric
+        self.n_rows = 0
+        self.predicted: list[dict[str, Any]] | None = None
+        self._y: list[NDArray[np.float64]] = []
+        self._answers: list[NDArray[np.float64]] = []
+
+    def watch(self, table: Any, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            names = [name for name in (_NUMBER, *_ENDS) if name in batch.schema.names]
+            answers = np.column_stack([batch.column(name).to_numpy() for name in names])
+            if self.label is not None:
+                truth = table.column(self.label).slice(self.n_rows, len(answers))
+                y = _read_numbers(self.label, truth)
+                self._y.append(y[~np.isnan(y)])
+                self._answers.append(answers[~np.isnan(y)])
+            self.n_rows += len(answers)
+            yield batch
+
+    def notes(self) -> Iterator[str]:
+        """Yield nothing: numbers are not one-sided, and none is unknown."""
+        return iter(())
+
+    def lines(self) -> Iterator[str]:
+        """Yield what the answers are worth."""
+        if self.label is None:
+            return
+        figures = self._figures()
+        n_missing = self.n_rows - figures["n_labelled"]
+        missing = f"; {plural(n_missing, 'row')} without {self.label!r}" if n_missing else ""
+        if not figures["n_labelled"]:
+            yield f"no row has a {self.label!r}"
+            return
+        yield (
+            f"mean absolute error {figures['mae']:.4g} over {plural(figures['n_labelled'], 'row')}"
+            f" (R2 {figures['r2']:.3f}){missing}"
+        )
+        if figures["coverage"] is not None:
+            share = percent(figures["coverage"])
+            yield f"{share} lie in the interval, which is for {_COVERAGE:.0%}"
+        if "score" in figures:
+            value, words = figures["score"]["value"], metric_words(figures["score"]["metric"])
+            yield f"{words}: {value:.4g}"
+
+    def document(self) -> dict[str, Any]:
+        document: dict[str, Any] = {"task": REGRESSION, "n_rows": self.n_rows}
+        if self.label is not None:
+            document |= self._figures()
+        if self.predicted is not None:
+            document["predictions"] = self.predicted
+        return document
+
+    def _figures(self) -> dict[str, Any]:
+        y, answers = np.concatenate(self._y), np.concatenate(self._answers)
+        found: dict[str, Any] = dict.fromkeys(("mae", "r2", "coverage"))
+        if len(y):
+            found["mae"] = float(np.abs(answers[:, 0] - y).mean())
+            found["r2"] = find_number_metric("r2").score(y, answers[:, 0])
+        if len(y) and answers.shape[1] > 1:
+            found["coverage"] = float(((answers[:, 1] <= y) & (y <= answers[:, 2])).mean())
+        if self._metric is not None:
+            value = self._metric.score(y, answers[:, 0])
+            found["score"] = {
+                "metric": self._metric.name, "value": -value if self._metric.is_loss else value,
+                "n_rows": len(y), "lower_is_better": self._metric.is_loss,
+            }  # fmt: skip
+        return {"n_labelled": len(y), **found}
+
+
+def _read_numbers(name: str, column: Any) -> NDArray[np.float64]:
+    """Return true numbers, NaN where missing; a file may have them as text."""
+    try:
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid as error:
+        raise InputError(
+            f"{name!r} is compared with numbers, but holds something else: {error}"
+        ) from error
+    read: NDArray[np.float64] = numbers.to_numpy()
+    return read
+
+
+def _known(classifier: AnyModel) -> list[str]:
     """Return the columns that the model predicts from; none if it goes by their order."""
     return list(getattr(classifier, "feature_names_in_", ()))
 
 
-def _refuse_label(classifier: Model, label: str | None) -> None:
+def _refuse_label(classifier: AnyModel, label: str | None) -> None:
     if label is not None and label in _known(classifier):
         raise InputError(
             f"{label!r} is a column that the model predicts from, not the label; give --label the "
@@ -251,7 +358,7 @@ def _refuse_label(classifier: Model, label: str | None) -> None:
         )
 
 
-def _refuse_names(classifier: Model, kept: Sequence[str]) -> None:
+def _refuse_names(classifier: AnyModel, kept: Sequence[str]) -> None:
     taken = [name for name in kept if name in (_ROW, *_answer_names(classifier))]
     if taken:
         raise InputError(
@@ -267,25 +374,36 @@ def _refuse_nested(table: Any, kept: Sequence[str]) -> None:
             )
 
 
-def _answer_names(classifier: Model) -> list[str]:
+def _answer_names(classifier: AnyModel) -> list[str]:
+    if is_regressor(classifier):
+        return [_NUMBER, *(_ENDS if isinstance(classifier, QuiltRegressor) else ())]
     return ["prediction", *(f"p({name})" for name in classifier.classes_.tolist())]
 
 
 def _predictions(
-    classifier: Model, table: Any, label: str | None, kept: Sequence[str]
+    classifier: AnyModel, table: Any, label: str | None, kept: Sequence[str]
 ) -> Iterator[Any]:
     """Yield a batch for each block of rows: numbers, columns kept, and answers."""
     known = _known(classifier) or [name for name in table.column_names if name != label]
     features = table.select(known)  # other columns need not be usable
     names = [_ROW, *kept, *_answer_names(classifier)]
     for start in range(0, table.num_rows, _ROWS):
-        probabilities = classifier.predict_proba(features.slice(start, _ROWS))
-        answers = classifier.answers(probabilities).tolist()
-        numbers = pa.array(range(start, start + len(answers)), pa.int64())
+        answers = _answer(classifier, features.slice(start, _ROWS))
+        numbers = pa.array(range(start, start + len(answers[0])), pa.int64())
         copied = [table[name].slice(start, _ROWS).combine_chunks() for name in kept]
-        columns = [numbers, *copied, pa.array(answers), *map(pa.array, probabilities.T)]
+        columns = [numbers, *copied, *map(pa.array, answers)]
         yield pa.record_batch(columns, names=names)
         note_read(table.slice(start, _ROWS).nbytes)
+
+
+def _answer(model: Any, rows: Any) -> list[Any]:
+    """Return the columns that `_answer_names` names."""
+    if isinstance(model, QuiltRegressor):
+        return [model.predict(rows), *model.predict_interval(rows, _COVERAGE).T]
+    if is_regressor(model):
+        return [model.predict(rows)]
+    probabilities = model.predict_proba(rows)
+    return [model.answers(probabilities).tolist(), *probabilities.T]
 
 
 def _print_csv(batches: Iterator[Any]) -> None:
@@ -307,14 +425,14 @@ def export(
     missing: Annotated[str, typer.Option(help="Text that stands for a missing value.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write a model as ONNX, for runtimes without driftquilt: raw columns in, labels out.
+    """Write a model as ONNX, for runtimes without driftquilt: raw columns in, answers out.
 
     Example: driftquilt export out/model.safetensors --to model.onnx
     """
     if to.suffix.lower() != ".onnx":
         raise InputError(f"cannot write {to}: its name must end in .onnx")
     classifier = load_model(model)
-    if not isinstance(classifier, QuiltClassifier):
+    if not isinstance(classifier, QuiltClassifier | QuiltRegressor):
         raise InputError(
             f"{model} holds a model of the kind {kind_of_model(classifier)}, and only a net can be "
             "written as ONNX: select with --model net, or convert `estimators_` of "
@@ -323,14 +441,19 @@ def export(
     content = classifier.to_onnx(missing=missing)
     write_whole(to, content)
     inputs = describe_inputs(classifier, missing)
+    is_regression = isinstance(classifier, QuiltRegressor)
+    outputs = list(NUMBER_OUTPUTS if is_regression else OUTPUTS)
+    classes = [] if isinstance(classifier, QuiltRegressor) else classifier.classes_.tolist()
     if as_json:
-        document = {"out": str(to), "n_bytes": len(content), "inputs": inputs}
-        classes = classifier.classes_.tolist()
-        print_json("export", document | {"outputs": list(OUTPUTS), "classes": classes})
+        document = {"out": str(to), "n_bytes": len(content), "inputs": inputs, "outputs": outputs}
+        print_json("export", document | {"classes": classes})
         return
     typer.echo(f"{to}: {len(content):,} bytes")
     for one in inputs:
         typer.echo(f"  in   {one['name']}: {one['type']}, {one['holds']}")
     if classifier.encoder_ is not None:
         typer.echo("       each as a column, of the shape (rows, 1)")
-    typer.echo(f"  out  {OUTPUTS[0]}, {OUTPUTS[1]}: of {', '.join(map(str, classifier.classes_))}")
+    what = f"for {_COVERAGE:.0%} of the targets"
+    if classes:
+        what = f"of {', '.join(map(str, classes))}"
+    typer.echo(f"  out  {', '.join(outputs)}: {what}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -186,9 +185,8 @@ def select(
                 incumbent=incumbent,
             )
         notes = (*rows.notes, *segmented.notes, *decision.warnings, *_missing(segmented.table))
-        command = command_line()
-        if webhook is not None:  # a query may have a token in it
-            command = command.replace(shlex.quote(webhook), shlex.quote(without_query(webhook)))
+        # The query of a URL may have a token in it.
+        command = command_line(webhook, without_query(webhook)) if webhook else command_line()
         origin = Origin.of(command, rows.files)
         decision = replace(decision, warnings=notes, cut=segmented.description, origin=origin)
         files = _write(decision, segmented.table, out)
@@ -201,7 +199,7 @@ def select(
 
 
 def _finish(decision: Decision, document: str, hook: Webhook | None, *, exit_code: bool) -> None:
-    """Send the document, and end with the code that tells the advice, if that is wanted."""
+    """Send the document, and end with the exit code for the advice, if that is wanted."""
     if hook is not None:
         try:
             hook.send(document)
@@ -266,8 +264,10 @@ def _print(decision: Decision, files: dict[str, str]) -> None:
         typer.echo(path)
 
 
-def _checks(findings: Sequence[Finding]) -> Iterator[str]:
+def _checks(findings: Sequence[Finding] | None) -> Iterator[str]:
     """Yield what the data check found, of each kind a few."""
+    if findings is None:
+        return
     yield "Data check:" if findings else "Data check: nothing found."
     for _, group in groupby(findings, lambda finding: finding.kind):
         alike = list(group)

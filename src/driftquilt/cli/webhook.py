@@ -1,4 +1,4 @@
-"""Send a decision to a URL: signed, with retries, and with a key that tells repeats.
+"""Send a decision to a URL: signed, with retries and an idempotency key.
 
     POST URL
     Content-Type: application/json
@@ -22,7 +22,6 @@ import hmac
 import json
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
@@ -77,11 +76,10 @@ class Webhook:
             headers["Driftquilt-Signature"] = f"sha256={digest}"
         return headers
 
-    def send(self, document: str, pauses: Sequence[float] | None = None) -> None:
+    def send(self, document: str) -> None:
         """Deliver a document; `WebhookError` if no attempt succeeds."""
         request = Request(self.url, document.encode(), self.headers(document))  # noqa: S310
-        waits = [*(_PAUSES if pauses is None else pauses), None]
-        for wait in waits:
+        for wait in [*_PAUSES, None]:
             reason, is_final = _attempt(request)
             if reason is None:
                 return

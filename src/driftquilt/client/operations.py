@@ -111,11 +111,11 @@ class Service(ABC, Generic[Answer, Content, Events]):
         return self._answer(make_call("ready"))
 
     def metrics(self) -> Content:
-        """The metrics as Prometheus reads them."""
+        """Return the metrics as Prometheus reads them."""
         return self._content(make_call("metrics"))
 
     def me(self) -> Answer:
-        """The name and the scopes of the token."""
+        """Return the name and the scopes of the token."""
         return self._answer(make_call("me"))
 
     def streams(self) -> Answer:
@@ -130,7 +130,7 @@ class Service(ABC, Generic[Answer, Content, Events]):
         return self._answer(make_call("create_stream", body))
 
     def stream(self, name: str) -> Stream[Answer, Content, Events]:
-        """A handle for one stream; nothing is asked yet."""
+        """Return a handle for one stream; nothing is asked yet."""
         return Stream(self, name)
 
 
@@ -209,7 +209,7 @@ class Stream(Generic[Answer, Content, Events]):
         return self._ask("rollback")
 
     def model_file(self, version: int, *, file_format: str = "safetensors") -> Content:
-        """A model's file: `safetensors` or `onnx`."""
+        """Return a model's file: `safetensors` or `onnx`."""
         params = {"format": file_format}
         call = make_call("model_file", params=params, name=self.name, version=version)
         return self._service._content(call)

@@ -49,21 +49,21 @@ def as_body(rows: Any, *, keep: bool = True, labels: list[Any] | None = None) ->
         return as_json({"rows": values, **besides})
     table = _as_arrow(rows)
     if _LABEL not in table.column_names:
-        told = {} if keep else {"keep": "false"}
-        return Body(ARROW, _stream_of(table.replace_schema_metadata(told), labels))
+        metadata = {} if keep else {"keep": "false"}
+        return Body(ARROW, _stream_of(table.replace_schema_metadata(metadata), labels))
     columns = [column.to_pylist() for column in table.columns]
     lists = [[_value(value) for value in row] for row in zip(*columns, strict=True)]
     return as_json({"columns": table.column_names, "rows": lists, **besides})
 
 
 def as_json(document: Mapping[str, Any]) -> Body:
-    """A document as it goes over the wire."""
+    """Return a document as it goes over the wire."""
     text = json.dumps(_plain(document), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return Body("application/json", text.encode())
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can say: numbers of numpy are numbers, gaps are null."""
+    """Return what JSON can say: numbers of numpy are numbers, gaps are null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 
 
 def _value(value: Any) -> Any:
-    """A value of a row, which is a number where it was a boolean."""
+    """Return a value of a row, which is a number where it was a boolean."""
     plain = value.item() if hasattr(value, "item") else value
     return int(plain) if isinstance(plain, bool) else plain
 
@@ -106,7 +106,7 @@ def _gap(value: float) -> None:
 
 
 def _as_arrow(rows: Any) -> Any:
-    """The columns of any table that narwhals knows, without an index, as a table of Arrow's."""
+    """Return the columns of any table that narwhals knows, without an index, as an Arrow table."""
     try:
         frame = nw.from_native(rows, eager_only=True)
     except TypeError as error:

@@ -1,11 +1,11 @@
 """A segment is a run of labelled rows that share one concept; the history is all past ones.
 
-Rows are arrays whose first axis counts rows. Labels are class codes `0 … C-1`,
+Rows are arrays whose first axis counts rows. Labels are class codes `0 … C-1`, or numbers,
 weights are positive and multiply a row's loss. Names are whatever identifies a segment to
 the caller: months, integers, dates.
 
     X       (n, ...)  rows, C-contiguous; float32 for tables
-    y       (n,)      class codes, int64
+    y       (n,)      class codes, int64, or numbers, float64
     weight  (n,)      float32
 
 Paper: "Data Segments" and "Problem Definition" (the split of the current segment).
@@ -53,12 +53,13 @@ class Segment:
 
     name: Hashable
     X: NDArray[Any]
-    y: NDArray[np.int64]
+    y: NDArray[Any]
     weight: NDArray[np.float32]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", np.ascontiguousarray(self.X))
-        object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=np.int64))
+        kind = np.float64 if np.asarray(self.y).dtype.kind == "f" else np.int64
+        object.__setattr__(self, "y", np.ascontiguousarray(self.y, dtype=kind))
         object.__setattr__(self, "weight", np.ascontiguousarray(self.weight, dtype=np.float32))
 
     def __len__(self) -> int:
@@ -92,7 +93,7 @@ def count_rows(codes: NDArray[np.integer[Any]], n_segments: int) -> NDArray[np.i
 
 def cut(
     X: NDArray[Any],
-    y: NDArray[np.integer[Any]],
+    y: NDArray[Any],
     codes: NDArray[np.integer[Any]],
     names: Sequence[Hashable],
     weight: NDArray[np.float32] | None = None,
@@ -110,7 +111,7 @@ def cut(
     ends = np.searchsorted(codes, np.arange(len(names)), side="right")
     parts = map(slice, [0, *ends[:-1]], ends)
     segments = [
-        Segment(name, X[part], np.asarray(y[part], np.int64), weight[part])
+        Segment(name, X[part], y[part], weight[part])
         for name, part in zip(names, parts, strict=True)
     ]
     return segments[:-1], segments[-1]
@@ -147,7 +148,7 @@ def gather(picks: Sequence[Pick]) -> Segment:
         return last
     dtype = np.result_type(*{pick.segment.X.dtype for pick in picks})
     X = np.empty((n_rows, *last.X.shape[1:]), dtype)
-    y, weight = np.empty(n_rows, np.int64), np.empty(n_rows, np.float32)
+    y, weight = np.empty(n_rows, last.y.dtype), np.empty(n_rows, np.float32)
     end = 0
     for pick in picks:
         part = slice(end, end := end + len(pick))

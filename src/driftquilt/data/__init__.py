@@ -4,6 +4,7 @@ Read the modules in this order: `calendar` (dates, and which columns belong toge
 (one column), `frame` (rows in memory), `arrow` (rows in mapped files), `encoder` and its `kernels`,
 `labels` (labels, segment ids, weights), `rows` (all of that for one fit). Files come before all
 that: `source` (bytes), `csv_files`, `json_lines`, `column_types`, `files` (one mapped table).
+`orders` is a small table to try things on.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _MODULES = {
         "Codes", "distinct_ints", "read_labels", "read_segments", "read_weights",
         "warn_of_order",
     ],
+    "orders": ["Orders", "load_orders"],
     "rows": ["Features", "Rows", "read_array"],
     "source": ["TextFormat", "find_files"],
 }  # fmt: skip

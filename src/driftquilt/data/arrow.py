@@ -155,7 +155,7 @@ class Column:
         return np.cumsum([0, *map(len, self.pieces)])
 
     def read(self, rows: Picks) -> NDArray[Any]:
-        """Some of the rows."""
+        """Return some of the rows."""
         if self.picked is not None:
             rows = self.picked[rows]
         if len(self.pieces) == 1:
@@ -176,11 +176,11 @@ class Column:
             yield self.read(slice(first, first + BLOCK))
 
     def pick(self, rows: NDArray[np.intp]) -> Column:
-        """The column as if it had these rows alone; they are not read yet."""
+        """Return the column as if it had these rows alone; they are not read yet."""
         return replace(self, picked=rows if self.picked is None else self.picked[rows])
 
     def append(self, later: Column) -> Column:
-        """The column with the later one below it; small pieces become one."""
+        """Return the column with the later one below it; small pieces become one."""
         pieces = list(self.pieces)
         for piece in later.pieces:
             if max(len(pieces[-1]), len(piece)) < SMALLEST_PIECE:
@@ -233,7 +233,7 @@ class ArrowFrame:
         return tuple(self.parts)
 
     def take(self, rows: Picks) -> Frame:
-        """Some of the rows, read."""
+        """Return some of the rows, read."""
         read = {name: column.read(rows) for name, column in self.parts.items()}
         return Frame.of_arrays(read, named=self.named)
 
@@ -246,7 +246,7 @@ class ArrowFrame:
         return self.parts[name].is_text
 
     def kind(self, name: str) -> str:
-        """What the column holds: "numbers", "text", or "nothing" if all of it is missing."""
+        """Return what the column holds: "numbers", "text", or "nothing" if all of it is missing."""
         blocks = self.parts[name].blocks()
         if self.is_text(name):
             empty = all(value is None for block in blocks for value in block)
@@ -254,7 +254,7 @@ class ArrowFrame:
         return "nothing" if all(np.isnan(block).all() for block in blocks) else "numbers"
 
     def present(self, name: str) -> NDArray[np.float64]:
-        """The numbers of a column but the missing ones, copied."""
+        """Return the numbers of a column but the missing ones, copied."""
         numbers, end = np.empty(len(self)), 0
         for block in self.parts[name].blocks():
             seen = block[~np.isnan(block)]
@@ -270,7 +270,7 @@ class ArrowFrame:
         return counts
 
     def pick(self, rows: NDArray[np.bool_]) -> ArrowFrame:
-        """The table as if it had these rows alone."""
+        """Return the table as if it had these rows alone."""
         places = np.flatnonzero(rows)
         parts = {name: column.pick(places) for name, column in self.parts.items()}
         return replace(self, parts=parts)
@@ -287,13 +287,13 @@ def stack_in_place(first: ArrowFrame, second: ArrowFrame) -> ArrowFrame | None:
 
 
 def read_in_place(X: Any) -> ArrowFrame:
-    """A `pyarrow.Table` as it lies in memory; raises `InputError` if it cannot be used."""
+    """Return a `pyarrow.Table` as it lies in memory; raises `InputError` if it cannot be used."""
     names = check_columns(as_frame(X).columns, X.shape)
     return ArrowFrame(flatten(map(_read_columns, names, X.columns)))
 
 
 def _read_columns(name: str, values: Any) -> dict[str, Column]:
-    """What one column of the caller's becomes, by name."""
+    """Return what one column of the caller's becomes, by name."""
     kind = values.type
     if pa.types.is_duration(kind):
         return {name: _made(values, _to_seconds, is_text=False)}
@@ -347,7 +347,7 @@ def _read(name: str, values: Any) -> Column:
 
 
 def _few_chunks(values: Any) -> list[Any]:
-    """The rows in pieces, none very long; one if all are so small that visits would cost more."""
+    """Return the rows in pieces, none very long; in one if visiting small ones would cost more."""
     chunks = [chunk for chunk in values.chunks if len(chunk)]
     if len(chunks) > 1 and len(values) < SMALLEST_PIECE * len(chunks):
         whole = values.combine_chunks()  # still in chunks where one would be too long for Arrow

@@ -96,7 +96,7 @@ def part_name(name: str, part: str) -> str:
 
 
 def source(name: str) -> str:
-    """The column that a part of this name is of; the name itself if it is not a part's."""
+    """Return the column that a part of this name is of; the name itself if it is not a part's."""
     if not name.endswith(_ENDS):
         return name
     stem, _, part = name[:-1].rpartition(" (")
@@ -123,7 +123,7 @@ def from_objects(values: Sequence[Any]) -> Moments:
 
 
 def from_arrow(values: Any) -> Moments:
-    """An Arrow array of dates, time stamps or times of day; a zone's clock is what counts."""
+    """Read an Arrow array of dates, time stamps or times of day, by the clock of its zone."""
     if pa.types.is_time(values.type):
         counts = values.cast(pa.time64("ns")).cast(pa.int64())
         clock = counts.fill_null(0).to_numpy(zero_copy_only=False) / _PER_DAY["ns"]
@@ -176,11 +176,11 @@ class Header(Protocol):
         """Whether the names are the caller's."""
 
     def kind(self, name: str) -> str:
-        """What the column holds: "numbers", "text" or "nothing"."""
+        """Return what the column holds: "numbers", "text" or "nothing"."""
 
 
 def check_columns(names: Iterable[Any], shape: tuple[int, ...]) -> tuple[str, ...]:
-    """The names as text, if a table can have them and this shape."""
+    """Return the names as text, if a table can have them and this shape."""
     names = tuple(str(name) for name in names)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -209,7 +209,7 @@ def flatten(columns: Iterable[Mapping[str, T]]) -> dict[str, T]:
 
 
 def group(names: Sequence[str]) -> dict[str, list[int]]:
-    """The caller's columns, and the places of what each became; parts in the order of `PARTS`."""
+    """Return the caller's columns, and the places of what each became, in the order of `PARTS`."""
     places: dict[str, dict[str, int]] = {}
     for place, name in enumerate(names):
         places.setdefault(source(name), {})[name] = place
@@ -221,7 +221,7 @@ def group(names: Sequence[str]) -> dict[str, list[int]]:
 
 
 def sources(names: Sequence[str]) -> tuple[str, ...]:
-    """The caller's columns."""
+    """Return the caller's columns."""
     return tuple(group(names))
 
 
@@ -269,7 +269,7 @@ def _pair(
 
 
 def _find_parts(name: str, members: Mapping[str, int]) -> list[int]:
-    """The places of a date's parts; none if these are columns of the caller's own."""
+    """Return the places of a date's parts; none if these are columns of the caller's own."""
     for parts in (PARTS, CLOCK_PARTS):
         if len(members) == len(parts):
             made = [part_name(name, part) for part in parts]

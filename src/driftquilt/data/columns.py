@@ -96,7 +96,7 @@ def read_column(name: str, values: Any) -> NDArray[Any]:
 
 
 def read_columns(name: str, values: Any) -> dict[str, NDArray[Any]]:
-    """What one column of the caller's becomes, by name: the column itself, or parts of dates."""
+    """Return what a column of the caller's becomes, by name: itself, or parts of dates."""
     read = _read(name, values)
     return read.columns(name) if isinstance(read, Moments) else {name: read}
 
@@ -172,7 +172,7 @@ def is_missing(value: Any) -> bool:
 
 
 def kind_of(type_: type) -> str:
-    """What values of this class are: "numbers", "text", "dates", …; "nothing" or "objects"."""
+    """Return what values of this class are: "numbers", "text", "dates", …; "nothing", "objects"."""
     if type_ in _COMMON:  # no search for what nearly all values are
         return _COMMON[type_]
     if type_.__name__ in _MISSING_TYPES:
@@ -211,7 +211,7 @@ def read_number(value: Any) -> float:
 
 
 def read_span(value: Any) -> float:
-    """A time span in seconds, NaN if it is missing."""
+    """Return a time span in seconds, NaN if it is missing."""
     if is_missing(value):
         return np.nan
     if isinstance(value, np.timedelta64):
@@ -225,7 +225,7 @@ def _read_text(value: Any) -> str | None:
 
 
 def _find_kinds(values: list[Any], kinds: dict[type, str]) -> dict[str, int]:
-    """The kinds that are there, and the first row of each; NaN is missing among all kinds."""
+    """Return the kinds that occur, and the first row of each; NaN is missing among all kinds."""
     first: dict[str, int] = {}
     for row, value in enumerate(values):
         kind = kinds[type(value)]

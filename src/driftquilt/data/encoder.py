@@ -431,7 +431,7 @@ class Encoder:
         return due
 
     def match(self, frame: Frame) -> Frame:
-        """The frame with this encoder's columns; `InputError` if one is lacking or another kind.
+        """Return the frame with these columns; `InputError` if one is lacking or another kind.
 
         Columns are found by name if both have names, else by position.
         """
@@ -452,7 +452,7 @@ class Encoder:
         return Frame(tuple(numbers), frame.select(tuple(numbers.values())), texts)
 
     def copy(self) -> Encoder:
-        """An encoder that does not change with this one, whose scale may be a running one."""
+        """Return an encoder that does not change with this one, whose scale may be running."""
         return replace(self, mean=self.mean.copy(), deviation=self.deviation.copy())
 
     def to_json(self) -> dict[str, Any]:
@@ -546,7 +546,7 @@ class Encoder:
 
 
 def _first_present(values: NDArray[Any]) -> tuple[int, Any]:
-    """The first row that is not missing, and its value."""
+    """Return the first row that is not missing, and its value."""
     return next(
         (row, value)
         for row, value in enumerate(values.tolist())

@@ -177,13 +177,13 @@ class Frame:
         return name in self.texts
 
     def kind(self, name: str) -> str:
-        """What the column holds: "numbers", "text", or "nothing" if all of it is missing."""
+        """Return what the column holds: "numbers", "text", or "nothing" if all of it is missing."""
         if name in self.texts:
             return "nothing" if all(value is None for value in self.texts[name]) else "text"
         return "nothing" if np.isnan(self.column(name)).all() else "numbers"
 
     def present(self, name: str) -> NDArray[np.float64]:
-        """The numbers of a column but the missing ones, copied."""
+        """Return the numbers of a column but the missing ones, copied."""
         column = self.column(name)
         present: NDArray[np.float64] = column[~np.isnan(column)]
         return present
@@ -203,7 +203,7 @@ class Frame:
         }
 
     def take(self, rows: Rows) -> Frame:
-        """Some of the rows."""
+        """Return some of the rows."""
         texts = {name: self.column(name)[rows] for name in self.texts}
         return replace(self, numbers=self.numbers[rows], texts=texts)
 
@@ -216,7 +216,7 @@ class Frame:
         return _find(self.names, names)
 
     def select(self, names: tuple[str, ...]) -> NDArray[np.float64]:
-        """The numbers of these columns, all of which are there, (n, len(names))."""
+        """Return the numbers of these columns, all of which are there, (n, len(names))."""
         return self.numbers if names == self.names else self.numbers[:, self.find(names)]
 
 
@@ -347,7 +347,7 @@ def iter_rows(X: Any) -> Iterable[Any]:
 
 
 def read_pair(pair: Any) -> tuple[Any, Any]:
-    """A row and its label, neither of them read yet."""
+    """Return a row and its label, neither of them read yet."""
     if isinstance(pair, Iterable) and not isinstance(pair, str | bytes | Mapping):
         parts = tuple(islice(pair, 3))
         if len(parts) == 2:  # noqa: PLR2004
@@ -368,7 +368,7 @@ def _read_moment(name: str, value: Any) -> Row:
 
 
 def _read_value(name: Any, value: Any) -> Value:
-    """The plain value; None for what is missing, and for dates and times."""
+    """Return the plain value; None for what is missing, and for dates and times."""
     if type(value) is str:
         return value
     if type(value) is not float:
@@ -395,7 +395,7 @@ def _read_value(name: Any, value: Any) -> Value:
 
 
 def read_label(y: Any) -> Label:
-    """A label as a plain int, bool or string; whole floats become ints."""
+    """Return a label as a plain int, bool or string; whole floats become ints."""
     if isinstance(y, np.generic):
         y = y.item()
     if isinstance(y, bool):
@@ -414,14 +414,14 @@ def read_label(y: Any) -> Label:
 
 
 def read_label_list(y: Any) -> list[Label]:
-    """The labels of a list, an array or a series."""
+    """Return the labels of a list, an array or a series."""
     if not isinstance(y, Iterable) or isinstance(y, str | bytes | Mapping):
         raise InputError(f"labels are a list, an array or a series, but got a {type(y).__name__}")
     return [read_at(number, read_label, label) for number, label in enumerate(y)]
 
 
 def read_at(number: int, read: Callable[[Any], T], value: Any) -> T:
-    """What `read` makes of a value, with its place in the message if it cannot."""
+    """Return what `read` makes of a value, with its place in the message if it cannot."""
     try:
         return read(value)
     except InputError as error:
@@ -429,7 +429,7 @@ def read_at(number: int, read: Callable[[Any], T], value: Any) -> T:
 
 
 def _read_text_label(label: str) -> str:
-    """A label of text, unless it would be another one in an array."""
+    """Return a label of text, unless it would be another one in an array."""
     if label.endswith("\0"):
         raise InputError(
             f"the label {reprlib.repr(label)} ends in a zero character, which numpy drops; leave "

@@ -3,6 +3,7 @@
 A long vector of labels or segment ids becomes codes 0 … k-1 and a list of what each stands for:
 
     read_labels    classes (k,) sorted, codes (n,)
+    read_numbers   (n,) float64, all finite: the targets of a regression
     read_segments  names, a list of k in order of first appearance, codes (n,)
     read_weights   (n,) float64, none negative, not all zero
     codes_by_name  the code of a class by its label, or by its text as a user types it
@@ -90,6 +91,29 @@ def read_labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Codes]:
         classes = np.array(distinct, dtype=object if given_as_objects else None)
         codes = np.fromiter((position[label] for label in labels.tolist()), dtype=np.int32)
     return classes, codes
+
+
+def read_numbers(y: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return the target of each row, a finite number.
+
+    >>> read_numbers([3, 1.5], n_rows=2)
+    array([3. , 1.5])
+    """
+    if y is None:
+        raise InputError(
+            "a regressor requires y to be passed, but the target y is None; give one number per row"
+        )
+    vector = _read_vector("y", y, n_rows, column_too=True)
+    if vector.dtype.kind == "c":
+        raise InputError("Complex data not supported: y holds complex numbers; give real ones")
+    numbers = read_column("y", vector)
+    if is_text(numbers):
+        raise InputError("y holds text; give a number per row, or use a classifier for classes")
+    _refuse_missing("y", np.isnan(numbers))
+    if np.isinf(numbers).any():
+        row = int(np.argmax(np.isinf(numbers)))
+        raise InputError(f"y, row {row} is {numbers[row]}: y contains infinity; give a number")
+    return numbers.copy()
 
 
 def read_segments(segments: Any, n_rows: int) -> tuple[list[Hashable], Codes]:
@@ -326,7 +350,7 @@ def _blocks(n_rows: int) -> list[slice]:
 
 
 def _encode(values: Any, *, is_coded: bool) -> tuple[list[Any], NDArray[np.int32]]:
-    """The values in order of first appearance, and the place of each row's; -1 is missing."""
+    """Return the values in order of first appearance, and each row's place; -1 is missing."""
     coded = (values.indices if is_coded else values).dictionary_encode()
     words = values.dictionary.take(coded.dictionary) if is_coded else coded.dictionary
     return words.to_pylist(), coded.indices.fill_null(-1).to_numpy()

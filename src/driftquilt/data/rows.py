@@ -24,19 +24,31 @@ from numpy.typing import NDArray
 from driftquilt.data.arrow import ArrowFrame, read_in_place, stack_in_place
 from driftquilt.data.calendar import line_up
 from driftquilt.data.frame import Frame, read_frame
-from driftquilt.data.labels import Codes, read_labels, read_segments, read_weights
+from driftquilt.data.labels import (
+    Codes,
+    read_labels,
+    read_numbers,
+    read_segments,
+    read_weights,
+)
+from driftquilt.data.target import Target
 from driftquilt.errors import InputError
 
 Features: TypeAlias = Frame | ArrowFrame | NDArray[Any]
 
+_NO_CLASSES = np.zeros(0)
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Features (a frame, or an array that is not to be encoded), labels, segments, weights."""
+    """Features (a frame, or an array that is not to be encoded), labels, segments, weights.
+
+    `y` are codes of classes; of a regression, numbers, and there are no classes.
+    """
 
     features: Features
     classes: NDArray[Any]
-    y: Codes
+    y: NDArray[Any]
     segments: list[Hashable]
     codes: Codes
     weight: NDArray[np.float64]
@@ -50,33 +62,41 @@ class Rows:
         sample_weight: Any = None,
         *,
         encode: bool = True,
+        numbers: bool = False,
     ) -> Rows:
         features = _read_features(X) if encode else read_array(X).copy()
         n_rows = len(features)
-        classes, codes = read_labels(y, n_rows)
+        target: NDArray[Any]
+        if numbers:
+            classes, target = _NO_CLASSES, read_numbers(y, n_rows)
+        else:
+            classes, target = read_labels(y, n_rows)
         names, segment_codes = read_segments(segments, n_rows)
         weight = read_weights(sample_weight, n_rows)
         if sample_weight is not None:
             weight = weight.copy()
-        return cls(features, classes, codes, names, segment_codes, weight)
+        return cls(features, classes, target, names, segment_codes, weight)
 
     def append(self, later: Rows) -> Rows:
-        """These rows and, after them, the later ones."""
-        classes, here, there = _merge(self.classes, later.classes)
+        """Return these rows and, after them, the later ones."""
+        classes, y = self.classes, np.concatenate([self.y, later.y])
+        if len(self.classes):
+            classes, here, there = _merge(self.classes, later.classes)
+            y = np.concatenate([here[self.y], there[later.y]])
         names = list(dict.fromkeys([*self.segments, *later.segments]))
         at = {name: code for code, name in enumerate(names)}
         place = np.array([at[name] for name in later.segments], dtype=np.int32)
         return Rows(
             _append_features(self.features, later.features),
             classes,
-            np.concatenate([here[self.y], there[later.y]]),
+            y,
             names,
             np.concatenate([self.codes, place[later.codes]]),
             np.concatenate([self.weight, later.weight]),
         )
 
     def weighing(self, weight: NDArray[np.float64]) -> Rows:
-        """The rows of positive weight, as if the others had never been; classes all stay."""
+        """Return the rows of positive weight, as if the others had never been; classes all stay."""
         used = weight > 0
         if used.all():
             return replace(self, weight=weight)
@@ -93,14 +113,18 @@ class Rows:
             weight[used],
         )
 
+    def scaled(self, target: Target) -> Rows:
+        """Return the same rows with numbers on the scale of a net."""
+        return replace(self, y=target.scale(self.y))
+
     def columns_with_values(self) -> list[str]:
-        """The columns in which not everything is missing."""
+        """Return the columns in which not everything is missing."""
         assert not isinstance(self.features, np.ndarray)  # noqa: S101
         kinds = {name: self.features.kind(name) for name in self.features.columns}
         return [name for name, kind in kinds.items() if kind != "nothing"]
 
     def select(self, names: Sequence[str]) -> Rows:
-        """The same rows with some of their columns; those of an array have none to select."""
+        """Return the same rows with some columns; rows of an array have none to select."""
         features = self.features
         if isinstance(features, ArrowFrame):
             features = replace(features, parts={name: features.parts[name] for name in names})
@@ -110,7 +134,7 @@ class Rows:
         return replace(self, features=features)
 
     def declare(self, classes: Any) -> Rows:
-        """The same rows, with classes that none of them need have."""
+        """Return the same rows, with classes that none of them need have."""
         declared, _ = read_labels(classes, len(classes))
         merged, here, _ = _merge(self.classes, declared)
         return replace(self, classes=merged, y=here[self.y])
@@ -146,7 +170,7 @@ def read_array(X: Any) -> NDArray[Any]:
 def _merge(
     first: NDArray[Any], second: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]]:
-    """The union of two lists of classes, and where in it those of each stand."""
+    """Return the union of two lists of classes, and where in it those of each stand."""
     if (first.dtype.kind in "biuf") != (second.dtype.kind in "biuf"):  # numpy would make it text
         raise InputError(
             f"the classes {first.tolist()} and {second.tolist()} are numbers and text; make all "

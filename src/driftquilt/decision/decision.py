@@ -120,13 +120,14 @@ class Decision:
     `n_rows` counts the rows of the table, `n_current` the current rows trained on, `n_held_out`
     those held out. `correct` is the model's accuracy on a sample of each past segment. `cut` says
     what the segments are, such as "the values of the column 'month'"; `constant` is how well the
-    most common label does as an answer; `origin` names the command and its files; `checks` are
-    what a person should look at in the data. Methods are compared by `metric`; `incumbent` is the
-    column with predictions of the model in use. `threshold` is the probability from which on the
-    model answers the second of two classes, if it is tuned. `model` and `layout` (the rows by
-    segment) are None in a decision read from JSON. `kind` is that of the model, such as "net" or
-    "lightgbm". Where it was chosen among two, `choice` has the score of each on held-out rows, of
-    which higher is better; `sets` are the training sets that a model other than a net was tried on.
+    most common label does as an answer; `origin` names the command and its files; `checks` are what
+    a person should look at in the data, None where an early version did not look. Methods are
+    compared by `metric`; `incumbent` is the column with predictions of the model in use.
+    `threshold` is the probability from which on the model answers the second of two classes, if it
+    is tuned. `model` and `layout` (the rows by segment) are None in a decision read from JSON.
+    `kind` is that of the model, such as "net" or "lightgbm". Where it was chosen among two,
+    `choice` has the score of each on held-out rows, of which higher is better; `sets` are the
+    training sets that a model other than a net was tried on.
     """
 
     label: str
@@ -147,7 +148,7 @@ class Decision:
     cut: str = ""
     constant: ConstantAnswer | None = None
     origin: Origin | None = None
-    checks: tuple[Finding, ...] = ()
+    checks: tuple[Finding, ...] | None = None
     metric: str = "accuracy"
     incumbent: str | None = None
     threshold: float | None = None
@@ -187,6 +188,7 @@ class Decision:
     def to_json(self) -> dict[str, Any]:
         """Return everything but model and layout, with what follows from it for readers."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NOT_IN_JSON}
+        checks = None if self.checks is None else [asdict(finding) for finding in self.checks]
         record = {
             "format": FORMAT,
             "advice": asdict(self.advice),
@@ -202,7 +204,7 @@ class Decision:
             "constant": None if self.constant is None else self.constant._asdict(),
             "origin": None if self.origin is None else self.origin.to_json(),
             "columns": [asdict(column) for column in self.columns],
-            "checks": [asdict(finding) for finding in self.checks],
+            "checks": checks,
         }
         safe: dict[str, Any] = json_safe(record)
         return safe
@@ -226,7 +228,7 @@ class Decision:
     def _read(cls, data: dict[str, Any]) -> Decision:
         missing = {*_NOT_IN_JSON, *_NOT_IN_EARLY_FILES}
         values = {f.name: data[f.name] for f in fields(cls) if f.name not in missing}
-        constant, origin = data.get("constant"), data.get("origin")
+        constant, origin, checks = (data.get(key) for key in ("constant", "origin", "checks"))
         decision = cls(
             **{
                 **values,
@@ -240,7 +242,7 @@ class Decision:
                 "methods": tuple(map(MethodScore.from_json, data["methods"])),
                 "columns": tuple(ColumnFacts(**column) for column in data["columns"]),
                 "warnings": tuple(data["warnings"]),
-                "checks": tuple(Finding(**finding) for finding in data.get("checks", ())),
+                "checks": None if checks is None else tuple(Finding(**one) for one in checks),
                 "metric": str(data.get("metric", "accuracy")),
                 "incumbent": data.get("incumbent"),
                 "threshold": data.get("threshold"),

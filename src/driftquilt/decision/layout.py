@@ -126,7 +126,8 @@ def _whole(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
             raise InputError(
                 f"the label {name!r} holds numbers such as {min(values):g} and {max(values):g}, "
                 f"more than {_MAX_FLOATS} different ones: it looks like an amount (regression), "
-                "but driftquilt predicts classes; bin it, for example into low, middle and high"
+                "but tables are decided for classes; bin it, for example into low, middle and "
+                "high, or train a QuiltRegressor in Python"
             )
     if not values:
         raise InputError(f"the label {name!r} is missing in all {len(column)} rows")
@@ -148,8 +149,9 @@ def _refuse_ids(name: str, column: pa.ChunkedArray) -> None:
     if n_distinct > max(_FEW, len(first) / n_min):
         raise InputError(
             f"the label {name!r} has {n_distinct} different values in the first {len(first)} rows: "
-            "it looks like an id or an amount (regression), but driftquilt predicts classes; name "
-            "a column with few of them, or bin it, for example into low, middle and high"
+            "it looks like an id or an amount (regression), but tables are decided for classes; "
+            "name a column with few of them, bin it, for example into low, middle and high, or "
+            "train a QuiltRegressor in Python"
         )
 
 

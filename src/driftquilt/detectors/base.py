@@ -7,7 +7,7 @@ What it takes is its own choice, `watches`:
 
 Its promises, which `tests/detectors/test_laws.py` checks for every detector:
 
-- `drift_detected` speaks of the last update alone. After a drift a detector may be used on, but
+- `drift_detected` is about the last update alone. After a drift a detector may be used on, but
   `fresh()` is what a stream goes on with.
 - A value that cannot be used raises `InputError` and leaves the detector as it was.
 - `settings()` makes the same detector again: `make_detector(detector.settings())`.

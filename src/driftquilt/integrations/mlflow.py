@@ -1,11 +1,11 @@
 """Models and the trainings of a stream in MLflow (extra `mlflow`).
 
-log_model, save_model  a classifier as an MLflow model
+log_model, save_model  a classifier or a regressor as an MLflow model
 DriftRuns              each training of a stream as a run
 
 **A classifier as an MLflow model**, which `mlflow.pyfunc.load_model` reads anywhere.
 
-The model's folder holds the file that `QuiltClassifier.save` writes, and the name of this module,
+The model's folder holds the file that `save` writes, and the name of this module,
 which reads it again: nothing is pickled, and nothing unpickled. It answers a pandas table with one
 that has the most probable label under "prediction" and the probability of each as "p(label)".
 
@@ -71,7 +71,7 @@ from sklearn.utils.validation import check_is_fitted
 from driftquilt import __version__
 from driftquilt.errors import InputError, LearnerError, MissingExtraError, ServiceError
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt import QuiltClassifier
+from driftquilt.quilt import QuiltClassifier, QuiltRegressor, QuiltSelector, load_model
 from driftquilt.quilt.model_file import settings_to_json
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import (
@@ -89,17 +89,18 @@ _OF_THE_CALLER = {"INVALID_PARAMETER_VALUE", "RESOURCE_ALREADY_EXISTS", "RESOURC
 _ROW, _EVENT = "driftquilt.row", "driftquilt.event"
 _OUTCOME, _MODEL = "driftquilt.outcome", "driftquilt.model"
 _OUTCOMES = {"ModelPromoted": "promoted", "ModelKept": "kept", "TrainingFailed": "failed"}
+Net: TypeAlias = QuiltClassifier | QuiltRegressor
 _End: TypeAlias = ModelPromoted | ModelKept | TrainingFailed
 
 
-def log_model(clf: QuiltClassifier, name: str = "model", **settings: Any) -> Any:
-    """Log a fitted classifier under a name; returns MLflow's description of it, with its URI."""
+def log_model(clf: Net, name: str = "model", **settings: Any) -> Any:
+    """Log a fitted net under a name; returns MLflow's description of it, with its URI."""
     with _saved(clf) as file, _translated("logging the model"):
         return _import_mlflow().pyfunc.log_model(name=name, **_flavour(file), **settings)
 
 
-def save_model(clf: QuiltClassifier, path: str | os.PathLike[str], **settings: Any) -> None:
-    """Write a fitted classifier to a new folder, as MLflow lays it out."""
+def save_model(clf: Net, path: str | os.PathLike[str], **settings: Any) -> None:
+    """Write a fitted classifier or regressor to a new folder, as MLflow lays it out."""
     with _saved(clf) as file, _translated("saving the model"):
         _import_mlflow().pyfunc.save_model(path=os.fspath(path), **_flavour(file), **settings)
 
@@ -107,18 +108,24 @@ def save_model(clf: QuiltClassifier, path: str | os.PathLike[str], **settings: A
 class _Predictor:
     """What MLflow asks; the table may have further columns."""
 
-    def __init__(self, clf: QuiltClassifier) -> None:
+    def __init__(self, clf: Net) -> None:
         self.clf = clf
 
     def predict(self, model_input: Any, params: Any = None) -> Any:  # noqa: ARG002  # MLflow's names
-        """A pandas table of answers, with the rows' index where they have one."""
+        """Return a pandas table of answers, with the rows' index where they have one."""
         import pandas as pd  # type: ignore[import-untyped]  # noqa: PLC0415
 
-        chances = self.clf.predict_proba(model_input)
-        labels = self.clf.answers(chances)
-        columns = {f"p({label})": chances[:, c] for c, label in enumerate(self.clf.classes_)}
         index = model_input.index if isinstance(model_input, pd.DataFrame) else None
-        return pd.DataFrame({"prediction": labels, **columns}, index=index)
+        return pd.DataFrame(self._answers(model_input), index=index)
+
+    def _answers(self, rows: Any) -> dict[str, Any]:
+        """Return answers and probabilities; of numbers the ends of intervals that hold 80 %."""
+        if isinstance(self.clf, QuiltRegressor):
+            low, high = self.clf.predict_interval(rows).T
+            return {"prediction": self.clf.predict(rows), "low": low, "high": high}
+        chances = self.clf.predict_proba(rows)
+        of_classes = {f"p({label})": chances[:, c] for c, label in enumerate(self.clf.classes_)}
+        return {"prediction": self.clf.answers(chances), **of_classes}
 
 
 def _import_mlflow() -> Any:
@@ -132,7 +139,7 @@ def _import_mlflow() -> Any:
 
 @contextmanager
 def _translated(doing: str) -> Iterator[None]:
-    """What MLflow or its database says no to becomes an error of ours."""
+    """Raise refusals of MLflow or its database as errors of ours."""
     mlflow = _import_mlflow()
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  # MLflow passes some of these on
 
@@ -157,12 +164,14 @@ def _trouble(doing: str, message: str, code: str) -> ServiceError:
 
 
 def _load_pyfunc(path: str) -> _Predictor:
-    """What MLflow calls to load a model, by this very name."""
-    return _Predictor(QuiltClassifier.load(path))
+    """Load a model; MLflow calls it by this very name."""
+    clf = load_model(path)
+    assert not isinstance(clf, QuiltSelector)  # noqa: S101  # `save_model` takes nets only
+    return _Predictor(clf)
 
 
 @contextmanager
-def _saved(clf: QuiltClassifier) -> Iterator[str]:
+def _saved(clf: Net) -> Iterator[str]:
     check_is_fitted(clf)
     if not isinstance(clf.learner_, MLP):
         raise LearnerError(

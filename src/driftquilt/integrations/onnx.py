@@ -1,4 +1,4 @@
-"""A fitted QuiltClassifier as one ONNX graph: raw columns in, labels and probabilities out.
+"""A fitted net as one ONNX graph: raw columns in, labels and probabilities or numbers out.
 
 Each column of the table is an input (n, 1) under its name:
 
@@ -11,6 +11,11 @@ A model with `encode=False` has one input, "X" (n, d) float32. The outputs are
 
     label          (n,)    whole numbers as int64, other labels as they are
     probabilities  (n, C)  float32, in the order of `classes_`
+
+and of a QuiltRegressor
+
+    prediction  (n,)    float64
+    interval    (n, 2)  float64, for the coverage that was asked for
 
 The graph answers as `predict_proba` does, but for rounding (1e-5). It cannot refuse: what
 `predict_proba` would raise an error for, such as an infinite number, gets an answer of no meaning.
@@ -50,16 +55,18 @@ from driftquilt.data.calendar import CLOCK_PARTS, PARTS, group
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.data.encoder import Encoder
 from driftquilt.errors import InputError, LearnerError, MissingExtraError
-from driftquilt.learners.mlp import MLPModel
+from driftquilt.learners.mlp import MLPModel, RegressionModel
+from driftquilt.quilt.regressor import QuiltRegressor
 
 if TYPE_CHECKING:
     import onnx
 
     from driftquilt.quilt.classifier import QuiltClassifier
 
-__all__ = ["OUTPUTS", "describe_inputs", "to_onnx"]
+__all__ = ["NUMBER_OUTPUTS", "OUTPUTS", "describe_inputs", "to_onnx"]
 
 OUTPUTS = ("label", "probabilities")
+NUMBER_OUTPUTS = ("prediction", "interval")
 _MATRIX = "X"  # the input of rows that are not encoded
 
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -96,29 +103,66 @@ class _Input:
         return _DTYPES[self.kind]
 
 
-def to_onnx(clf: QuiltClassifier, missing: str) -> bytes:
-    """The file's content; `missing` is what stands for a missing text."""
-    nets, inputs, classes = _nets(clf), _inputs(clf, missing), _read_classes(clf.classes_)
-    graph = Graph([*(one.name for one in inputs), _MATRIX, *OUTPUTS])
+def to_onnx(clf: QuiltClassifier | QuiltRegressor, missing: str, coverage: float = 0.8) -> bytes:
+    """Return the file's content; `missing` is what stands for a missing text.
+
+    `coverage` is that of a regressor's intervals.
+    """
+    nets, inputs = _nets(clf), _inputs(clf, missing)
+    graph = Graph([*(one.name for one in inputs), _MATRIX, *_outputs(clf)])
     far = min(map(_reach, nets))
     if clf.encoder_ is not None:
         matrix, order = _add_columns(graph, clf.encoder_, inputs, missing, far)
     else:
         matrix, order = _add_matrix(graph, clf.n_features_in_, far)
     answers = [_add_net(graph, matrix, order, net) for net in nets]
-    probabilities = _add_mean(graph, answers, clf.model_.shares)
-    weighed = probabilities
+    mean = _add_mean(graph, answers, clf.model_.shares)
+    about: dict[str, Any] = {"inputs": describe_inputs(clf, missing)}
+    if isinstance(clf, QuiltRegressor):
+        _add_numbers_out(graph, mean, clf, coverage)
+        about["coverage"] = coverage
+    else:
+        about["classes"] = _add_classes_out(graph, mean, clf)
+    return graph.to_bytes({name: json.dumps(value) for name, value in about.items()})
+
+
+def _outputs(clf: QuiltClassifier | QuiltRegressor) -> tuple[str, str]:
+    return NUMBER_OUTPUTS if isinstance(clf, QuiltRegressor) else OUTPUTS
+
+
+def _add_classes_out(graph: Graph, probabilities: str, clf: QuiltClassifier) -> list[Any]:
+    """Give labels and probabilities; return the classes."""
+    classes, weighed = _read_classes(clf.classes_), probabilities
     if clf.answer_weights is not None:
         weights = graph.constant(clf.answer_weights.astype(np.float32))
         weighed = graph.add("Mul", probabilities, weights)
     best = graph.add("ArgMax", weighed, axis=1, keepdims=0)
     graph.output(OUTPUTS[0], graph.add("Gather", graph.constant(classes), best), classes.dtype)
     graph.output(OUTPUTS[1], probabilities, np.float32, width=len(classes))
-    about = {"inputs": describe_inputs(clf, missing), "classes": classes.tolist()}
-    return graph.to_bytes({name: json.dumps(value) for name, value in about.items()})
+    labels: list[Any] = classes.tolist()
+    return labels
 
 
-def describe_inputs(clf: QuiltClassifier, missing: str) -> list[dict[str, str]]:
+def _add_numbers_out(graph: Graph, outputs: str, clf: QuiltRegressor, coverage: float) -> None:
+    """Give the number of each row and its interval, as `predict` and `predict_interval` do."""
+    loss, target = clf.net_loss, clf.target_
+    spread, center = (graph.constant(np.array(v)) for v in (target.spread, target.middle))
+    rising = graph.sort(graph.cast(outputs, np.float64), loss.n_outputs)
+    weights, shift = map(graph.constant, clf.interval_rule(coverage))
+    ends = graph.add("Add", graph.add("MatMul", rising, weights), shift)
+    middle, low, high = (
+        graph.add("Gather", values, graph.constant(np.array(place)), axis=1)
+        for values, place in ((rising, [loss.middle]), (ends, [0]), (ends, [1]))
+    )
+    low, high = graph.add("Min", low, middle), graph.add("Max", high, middle)
+    both = graph.add("Concat", low, high, axis=1)
+    number = graph.add("Squeeze", middle, graph.constant(np.array([1])))
+    for name, value, width in zip(NUMBER_OUTPUTS, (number, both), (None, 2), strict=True):
+        restored = graph.add("Add", graph.add("Mul", value, spread), center)
+        graph.output(name, restored, np.float64, width=width)
+
+
+def describe_inputs(clf: QuiltClassifier | QuiltRegressor, missing: str) -> list[dict[str, str]]:
     """Name and type of each input, and in words what it holds."""
     if clf.encoder_ is None:
         width = clf.n_features_in_
@@ -139,8 +183,10 @@ def describe_inputs(clf: QuiltClassifier, missing: str) -> list[dict[str, str]]:
     ]
 
 
-def _nets(clf: QuiltClassifier) -> list[MLPModel]:
-    nets = [net for net in clf.model_.models if isinstance(net, MLPModel)]
+def _nets(clf: QuiltClassifier | QuiltRegressor) -> list[MLPModel | RegressionModel]:
+    nets: list[MLPModel | RegressionModel] = [
+        net for net in clf.model_.models if isinstance(net, MLPModel | RegressionModel)
+    ]
     if len(nets) < len(clf.model_.models):
         raise LearnerError(
             f"the model was trained by a {type(clf.learner_).__name__}, and only nets of the "
@@ -150,7 +196,7 @@ def _nets(clf: QuiltClassifier) -> list[MLPModel]:
     return nets
 
 
-def _reach(net: MLPModel) -> float:
+def _reach(net: MLPModel | RegressionModel) -> float:
     """How far from 0 a feature may be for no sum in the net to overflow."""
     first, bias, head, offset = (np.abs(values).astype(np.float64) for values in net.layers())
     hidden = 1 + float((first.sum(axis=0) + bias).max())
@@ -158,7 +204,7 @@ def _reach(net: MLPModel) -> float:
 
 
 def _inputs_of(encoder: Encoder) -> list[_Input]:
-    """The raw table's columns, in order."""
+    """Return the raw table's columns, in order."""
     inputs = []
     for name, places in group(encoder.columns).items():
         columns = tuple(encoder.columns[place] for place in places)
@@ -173,7 +219,7 @@ def _inputs_of(encoder: Encoder) -> list[_Input]:
 def _add_columns(
     graph: Graph, encoder: Encoder, inputs: Sequence[_Input], missing: str, far: float
 ) -> tuple[str, list[int]]:
-    """The matrix (n, d) float32, and which of the encoder's features each of its columns is.
+    """Return the matrix (n, d) float32, and which of the encoder's features each of its columns is.
 
     Numbers come first, then what was missing, then text. No value is farther from 0 than `far`.
     """
@@ -240,7 +286,7 @@ def _interpolate(
     knots: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> str:
-    """A column (n, 1) through its knots. After the last one comes a piece that does not rise."""
+    """Put a column (n, 1) through its knots; after the last one it does not rise."""
     widths, rises = np.append(np.diff(knots), 1.0), np.append(np.diff(scores), 0.0)
     value = graph.add("Gather", rows, graph.constant(np.array([column])), axis=1)
     value = graph.add("Clip", value, *(graph.constant(np.array(knots[end])) for end in (0, -1)))
@@ -262,16 +308,19 @@ def _add_matrix(graph: Graph, width: int, far: float) -> tuple[str, list[int]]:
     return matrix, list(range(width))
 
 
-def _add_net(graph: Graph, matrix: str, order: Sequence[int], net: MLPModel) -> str:
+def _add_net(
+    graph: Graph, matrix: str, order: Sequence[int], net: MLPModel | RegressionModel
+) -> str:
     """Its probabilities; `order` has the net's feature for each column of the matrix."""
     first, bias, head, offset = net.layers()
     weights = [graph.constant(values) for values in (first[order], bias, head, offset)]
     hidden = graph.add("Relu", graph.add("Gemm", matrix, *weights[:2]))
-    return graph.add("Softmax", graph.add("Gemm", hidden, *weights[2:], transB=1), axis=1)
+    outputs = graph.add("Gemm", hidden, *weights[2:], transB=1)
+    return outputs if isinstance(net, RegressionModel) else graph.add("Softmax", outputs, axis=1)
 
 
 def _add_mean(graph: Graph, answers: Sequence[str], shares: Sequence[float]) -> str:
-    """The mean of the answers, by their shares if they have any."""
+    """Return the mean of the answers, by their shares if they have any."""
     if not shares:
         return graph.add("Mean", *answers)
     weighed = [
@@ -281,8 +330,8 @@ def _add_mean(graph: Graph, answers: Sequence[str], shares: Sequence[float]) -> 
     return graph.add("Sum", *weighed)
 
 
-def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:
-    """The raw columns, if ONNX can take them under their names and with this sign."""
+def _inputs(clf: QuiltClassifier | QuiltRegressor, missing: str) -> list[_Input]:
+    """Return the raw columns, if ONNX can take them under their names and with this sign."""
     inputs = [] if clf.encoder_ is None else _inputs_of(clf.encoder_)
     free = _free_sign(inputs)
     if not isinstance(missing, str):
@@ -293,10 +342,11 @@ def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:
     _refuse_unwritable("the sign for a missing text", [missing])
     for one in inputs:
         where = f"column {one.name!r}"
-        if one.name in ("", *OUTPUTS):
+        if one.name in ("", *_outputs(clf)):
+            first, second = _outputs(clf)
             raise InputError(
                 f"{where} cannot be an input of an ONNX graph, whose outputs are called "
-                f"{OUTPUTS[0]!r} and {OUTPUTS[1]!r}; rename it, and fit again"
+                f"{first!r} and {second!r}; rename it, and fit again"
             )
         if missing in one.categories:
             raise InputError(
@@ -308,13 +358,13 @@ def _inputs(clf: QuiltClassifier, missing: str) -> list[_Input]:
 
 
 def _free_sign(inputs: Sequence[_Input]) -> str:
-    """A text that is none of the categories."""
+    """Return a text that is not one of the categories."""
     taken = {category for one in inputs for category in one.categories}
     return next(sign for n in count(1) if (sign := "?" * n) not in taken)
 
 
 def _read_classes(classes: NDArray[Any]) -> NDArray[Any]:
-    """The classes as ONNX knows them."""
+    """Return the classes as ONNX knows them."""
     read = np.array(classes.tolist())
     if read.dtype.kind not in "biufU":
         raise InputError(
@@ -348,7 +398,7 @@ class Graph:
         self._constants: list[onnx.TensorProto] = []
 
     def input(self, name: str, dtype: DTypeLike, *, width: int) -> str:
-        """A table of so many columns that is given under this name."""
+        """Return a table of so many columns that is given under this name."""
         self._inputs.append(self._describe(name, dtype, [_ROWS, width]))
         return name
 
@@ -360,13 +410,21 @@ class Graph:
         return name
 
     def add(self, operator: str, *values: str, domain: str = "", **attributes: Any) -> str:
-        """What an operator makes of values."""
+        """Return what an operator makes of values."""
         name = next(self._names)
         self._node(operator, values, name, domain, attributes)
         return name
 
+    def sort(self, values: str, width: int) -> str:
+        """Return each row of so many columns in rising order."""
+        name, places = next(self._names), next(self._names)
+        n_kept = self.constant(np.array([width], dtype=np.int64))
+        make = self._onnx.helper.make_node
+        self._nodes.append(make("TopK", [values, n_kept], [name, places], largest=0))
+        return name
+
     def cast(self, value: str, dtype: DTypeLike) -> str:
-        """The value as another type."""
+        """Return the value as another type."""
         return self.add("Cast", value, to=self._kind(dtype))
 
     def output(self, name: str, value: str, dtype: DTypeLike, *, width: int | None = None) -> None:
@@ -376,7 +434,7 @@ class Graph:
         self._outputs.append(self._describe(name, dtype, shape))
 
     def to_bytes(self, about: Mapping[str, str]) -> bytes:
-        """The file's content; `about` is what a runtime shows as its metadata."""
+        """Return the file's content; `about` is what a runtime shows as its metadata."""
         helper = self._onnx.helper
         graph = helper.make_graph(
             self._nodes, "driftquilt", self._inputs, self._outputs, self._constants
@@ -418,7 +476,7 @@ class Graph:
 
 
 def date_parts(graph: Graph, micros: str) -> str:
-    """The six parts of dates and time stamps."""
+    """Return the six parts of dates and time stamps."""
     missing, micros = _without_missing(graph, micros)
     of_day = graph.add("Mod", micros, _whole(graph, _DAY))
     days = graph.add("Div", graph.add("Sub", micros, of_day), _whole(graph, _DAY))
@@ -433,7 +491,7 @@ def date_parts(graph: Graph, micros: str) -> str:
 
 
 def clock_parts(graph: Graph, micros: str) -> str:
-    """The two parts of times of day."""
+    """Return the two parts of times of day."""
     missing, micros = _without_missing(graph, micros)
     return _waves(graph, [_share(graph, micros, _whole(graph, _DAY))], missing)
 

@@ -65,12 +65,12 @@ class _SparseStream(QuiltStream):
 
 
 def _in_order(x: Any) -> Any:
-    """The row in the order of its names, so that how it was written plays no part."""
+    """Return the row in the order of its names, so that how it was written plays no part."""
     return {name: x[name] for name in sorted(x, key=str)} if isinstance(x, Mapping) else x
 
 
 def _to_one(probabilities: Mapping[Label, float]) -> dict[Label, float]:
-    """The same shares in double precision, with the sum 1."""
+    """Return the same shares in double precision, with the sum 1."""
     total = sum(probabilities.values())
     return {label: share / total for label, share in probabilities.items()}
 

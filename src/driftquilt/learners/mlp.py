@@ -1,7 +1,8 @@
 """The paper's two-layer net: one hidden layer of ReLU units, softmax, Adam.
 
 It is the default learner and needs no torch. Weights begin as PyTorch begins them: uniform
-within ±1/√fan-in. float32 throughout.
+within ±1/√fan-in. float32 throughout. `MLPRegression` is the same net for numbers: its outputs are
+linear, and it is trained by a loss of `core.loss`.
 
 Paper: "Parameters" (256 units, learning rate 1e-3).
 
@@ -22,21 +23,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftquilt.core.loss import LOSSES, Loss
 from driftquilt.core.segment import Segment, join
 from driftquilt.errors import InputError, ModelFileError
 
-__all__ = ["MLP", "MLPModel"]
+__all__ = ["MLP", "MLPModel", "MLPRegression", "RegressionModel"]
 
 _UNSEEN = 2.0  # how far the logit of a class without a row begins below the others
+_CROSS_ENTROPY = (0, np.zeros(0, np.float32))  # the loss as the kernels take it
 
 
 @cache
@@ -63,6 +66,19 @@ class MLP:
         return min(0.01, max(0.003, 0.045 / math.sqrt(n_features)))
 
     def start(self, X: NDArray[Any], n_classes: int, seed: int) -> MLPModel:
+        return MLPModel(self, self._draw(X, n_classes, seed), n_classes)
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> MLPModel:
+        return MLPModel(self, self._read(tensors, n_classes), n_classes)
+
+    def settings(self) -> dict[str, Any]:
+        return {"kind": "mlp", **asdict(self)}
+
+    def as_parameters(self) -> dict[str, Any]:
+        """The settings under the names that they have as parameters of an estimator."""
+        return asdict(self)
+
+    def _draw(self, X: NDArray[Any], n_classes: int, seed: int) -> NDArray[np.float32]:
         rng = np.random.default_rng(seed)
         n_features, n_hidden = X.shape[1], self.hidden_units
         parts = [
@@ -74,9 +90,9 @@ class MLP:
         theta = np.concatenate(
             [rng.uniform(-1, 1, size) / math.sqrt(fan_in) for size, fan_in in parts]
         )
-        return MLPModel(self, theta.astype(np.float32), n_classes)
+        return theta.astype(np.float32)
 
-    def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> MLPModel:
+    def _read(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> NDArray[np.float32]:
         theta = tensors.get("theta")
         n_hidden, n_tail = self.hidden_units, n_classes * (self.hidden_units + 1)
         if theta is None or theta.dtype != np.float32 or theta.ndim != 1:
@@ -86,17 +102,54 @@ class MLP:
                 f"'theta' has {len(theta)} numbers, which do not make a net with "
                 f"{n_hidden} hidden units and {n_classes} classes"
             )
-        return MLPModel(self, theta.copy(), n_classes)
+        return theta.copy()
+
+
+@dataclass(frozen=True)
+class MLPRegression(MLP):
+    """The two-layer net with linear outputs, trained by a loss; `n_classes` is that of outputs.
+
+    It starts and restores a `RegressionModel`, which gives no class probabilities.
+    """
+
+    loss: Loss = field(default_factory=Loss)
+
+    def start(self, X: NDArray[Any], n_classes: int, seed: int) -> Any:
+        if n_classes != self.loss.n_outputs:  # the kernels check no bounds
+            raise InputError(
+                f"the loss has {self.loss.n_outputs} output(s), but the net is to have {n_classes}"
+            )
+        return RegressionModel(self, self._draw(X, n_classes, seed), n_classes, self.loss)
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> Any:
+        if n_classes != self.loss.n_outputs:
+            raise ModelFileError(
+                f"the loss has {self.loss.n_outputs} output(s), but the weights are of {n_classes}"
+            )
+        return RegressionModel(self, self._read(tensors, n_classes), n_classes, self.loss)
 
     def settings(self) -> dict[str, Any]:
-        return {"kind": "mlp", **asdict(self)}
+        loss = {"loss": self.loss.name, "levels": [*self.loss.levels], "delta": self.loss.delta}
+        return {**super().settings(), "kind": "mlp_regression", **loss}
+
+    def as_parameters(self) -> dict[str, Any]:
+        parameters = asdict(self)
+        parameters["loss"] = self.loss.name
+        quantiles = {"quantiles": self.loss.levels} if self.loss.name == "quantile" else {}
+        return {**parameters, **quantiles}
 
 
-class MLPModel:
-    """Weights of a two-layer net, and Adam's memory of them."""
+class _Net:
+    """Weights of a two-layer net, and Adam's memory of them; `loss` is as the kernels take it."""
 
-    def __init__(self, learner: MLP, theta: NDArray[np.float32], n_classes: int) -> None:
-        self._learner = learner
+    def __init__(
+        self,
+        learner: MLP,
+        theta: NDArray[np.float32],
+        n_classes: int,
+        loss: tuple[int, NDArray[np.float32]],
+    ) -> None:
+        self._learner, self._loss = learner, loss
         self._theta = theta
         self._memory: NDArray[np.float32] | None = None  # Adam's two moments, once it trains
         self._step = 0
@@ -133,8 +186,9 @@ class MLPModel:
             self._expect(X.shape[1])
             total = segment.weight.sum(dtype=np.float64)
             losses[s] = _kernels().head_gradient(
-                X, segment.y, segment.weight, self._theta, n_hidden, gradients[s]
-            )
+                X, segment.y.astype(np.float64, copy=False), segment.weight, self._theta,
+                n_hidden, gradients[s], *self._loss,
+            )  # fmt: skip
             gradients[s] /= total
             losses[s] /= total
         return gradients.reshape(len(segments), self._n_classes * (n_hidden + 1)), losses
@@ -147,25 +201,60 @@ class MLPModel:
         if self._memory is None:
             self._memory = np.zeros((2, len(self._theta)), np.float32)
         self._step = _kernels().train_epoch(
-            rows.X, rows.y, rows.weight, rng.permutation(len(rows)),
-            self._theta, *self._memory, self._step,
+            rows.X, rows.y.astype(np.float64, copy=False), rows.weight,
+            rng.permutation(len(rows)), self._theta, *self._memory, self._step,
             rate * self._rate, learner.hidden_units, self._n_classes,
-            learner.batch_size,
+            learner.batch_size, *self._loss,
         )  # fmt: skip
 
-    def copy(self) -> MLPModel:
-        twin = MLPModel(self._learner, self._theta.copy(), self._n_classes)
+    def copy(self) -> Self:
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        twin._theta = self._theta.copy()
         twin._memory = None if self._memory is None else self._memory.copy()
-        twin._step = self._step
         return twin
 
     def use_weights(self, theta: NDArray[np.float32]) -> None:
         """Go on with the weights in this memory, which others may read."""
         self._theta = theta
 
-    def blend(self, other: MLPModel, share: float) -> None:
+    def blend(self, other: Self, share: float) -> None:
         self._theta *= np.float32(1 - share)
         self._theta += np.float32(share) * other._theta
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        return {"theta": self._theta.copy()}
+
+    def layers(self) -> tuple[NDArray[np.float32], ...]:
+        """Copies of the weights by layer: first (d, H), bias (H,), head (C, H), offset (C,)."""
+        n_hidden, n_classes = self._learner.hidden_units, self._n_classes
+        shapes = [(self._n_features, n_hidden), (n_hidden,), (n_classes, n_hidden), (n_classes,)]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+        parts = np.split(self._theta.copy(), ends)
+        return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+
+    def _ask(self, X: NDArray[Any], n_kept: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        self._expect(X.shape[1])
+        embedding = np.empty((n_kept, self._learner.hidden_units), dtype=np.float32)
+        code, n_empty = self._loss[0], int(self._loss[0] > 0)
+        answers = np.empty((len(X), self._n_classes + n_empty), dtype=np.float32)
+        _kernels().embed(X, self._theta, embedding, answers, code)
+        return embedding, answers[:, n_empty:]
+
+    def _expect(self, n_features: int) -> None:
+        # The kernels check no bounds: rows of another width would be read and written past.
+        if n_features != self._n_features:
+            raise InputError(
+                f"rows have {n_features} feature(s), but this net was started with rows of "
+                f"{self._n_features}; give it rows of the same width"
+            )
+
+
+class MLPModel(_Net):
+    """A two-layer net for classes."""
+
+    def __init__(self, learner: MLP, theta: NDArray[np.float32], n_classes: int) -> None:
+        super().__init__(learner, theta, n_classes, _CROSS_ENTROPY)
 
     def grow(self, n_features: int, n_classes: int) -> MLPModel:
         """A net for wider rows or more classes; with zeros in the new columns it is this one.
@@ -196,28 +285,17 @@ class MLPModel:
     def add_to_logits(self, offsets: NDArray[np.float64]) -> None:
         self._theta[-self._n_classes :] += offsets.astype(np.float32)
 
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        return {"theta": self._theta.copy()}
 
-    def layers(self) -> tuple[NDArray[np.float32], ...]:
-        """Copies of the weights by layer: first (d, H), bias (H,), head (C, H), offset (C,)."""
-        n_hidden, n_classes = self._learner.hidden_units, self._n_classes
-        shapes = [(self._n_features, n_hidden), (n_hidden,), (n_classes, n_hidden), (n_classes,)]
-        ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
-        parts = np.split(self._theta.copy(), ends)
-        return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+class RegressionModel(_Net):
+    """A two-layer net for numbers."""
 
-    def _ask(self, X: NDArray[Any], n_kept: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        self._expect(X.shape[1])
-        embedding = np.empty((n_kept, self._learner.hidden_units), dtype=np.float32)
-        probabilities = np.empty((len(X), self._n_classes), dtype=np.float32)
-        _kernels().embed(X, self._theta, embedding, probabilities)
-        return embedding, probabilities
+    def __init__(
+        self, learner: MLPRegression, theta: NDArray[np.float32], n_classes: int, loss: Loss
+    ) -> None:
+        levels = (loss.delta,) if loss.name == "huber" else loss.levels
+        code = 1 + LOSSES.index(loss.name)
+        super().__init__(learner, theta, n_classes, (code, np.array(levels, np.float32)))
 
-    def _expect(self, n_features: int) -> None:
-        # The kernels check no bounds: rows of another width would be read and written past.
-        if n_features != self._n_features:
-            raise InputError(
-                f"rows have {n_features} feature(s), but this net was started with rows of "
-                f"{self._n_features}; give it rows of the same width"
-            )
+    def predict(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the outputs of each row, (n, Q)."""
+        return self._ask(X, min(len(X), _kernels().BLOCK))[1]

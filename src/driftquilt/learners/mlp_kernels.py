@@ -25,6 +25,15 @@ as the other classes' differences to class 0, `lines` (C-1, H) and `shift` (C-1,
 always has the logit 0, and its gradient is minus the sum of the others'. Two classes take half
 the work that way.
 
+A net for numbers has a linear head of Q outputs and a loss of `core.loss`. Its outputs stand in
+the places of the classes 1 to Q, with `lines` and `shift` as they are in the head; place 0 stays
+empty. So it passes the same loops: only `residuals`, which turns a row's answers into its gradient,
+knows which loss it is.
+
+    y       (n,)  class codes or numbers, float64
+    loss    CROSS_ENTROPY, SQUARED, HUBER or QUANTILE
+    levels  (Q,)  of the quantiles; of HUBER the width; else of no meaning, and empty of classes
+
 Entry points (`head_gradient`, `train_epoch`, `embed`, `add_answers`, `learn_one`) are compiled for
 fixed types when this module is first imported on a machine, and then read from numba's cache;
 one log line says so. The functions they call become part of them. The cache is valid for this
@@ -44,10 +53,23 @@ from numba import njit, types
 from numba.core import event
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "add_answers", "embed", "head_gradient", "learn_one", "train_epoch"]
+__all__ = [
+    "BLOCK",
+    "CROSS_ENTROPY",
+    "HUBER",
+    "QUANTILE",
+    "SQUARED",
+    "add_answers",
+    "embed",
+    "head_gradient",
+    "learn_one",
+    "train_epoch",
+]
 
 BLOCK = 128  # rows
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
+
+CROSS_ENTROPY, SQUARED, HUBER, QUANTILE = range(4)
 
 # Columns up to which plain loops beat BLAS, measured at 128 rows and 256 units.
 NARROW_FORWARD, NARROW_BACK = 8, 24
@@ -66,9 +88,11 @@ TINY = np.float32(1e-30)
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 Codes = NDArray[np.int64]
+Targets = NDArray[np.float64]
 
 MATRIX = types.Array(types.float32, 2, "C", readonly=True)
 VECTOR = types.Array(types.float32, 1, "C", readonly=True)
+TARGETS = types.Array(types.float64, 1, "C", readonly=True)
 CODES = types.Array(types.int64, 1, "C", readonly=True)
 OUT_MATRIX, OUT_VECTOR = types.float32[:, ::1], types.float32[::1]
 OUT_SUMS = types.float64[:, ::1]
@@ -140,18 +164,29 @@ def clear(line: Floats) -> None:
 
 
 @kernel()
-def head_lines(head: Floats, offset: Floats) -> tuple[Floats, Floats]:
+def head_lines(head: Floats, offset: Floats, loss: int) -> tuple[Floats, Floats]:
     """`lines` and `shift` of a head; a single class has one line of zeros."""
-    n_lines = max(len(offset) - 1, 1)
+    n_lines = len(offset) if loss else max(len(offset) - 1, 1)
     lines = np.zeros((n_lines, head.shape[1]), np.float32)
     shift = np.zeros(n_lines, np.float32)
-    from_class_0(head, offset, lines, shift)
+    set_lines(head, offset, loss, lines, shift)
     return lines, shift
 
 
 @kernel()
-def from_class_0(head: Floats, offset: Floats, lines: Floats, shift: Floats) -> None:
+def set_lines(head: Floats, offset: Floats, loss: int, lines: Floats, shift: Floats) -> None:
     """Fill in `lines` and `shift`."""
+    if loss == CROSS_ENTROPY:
+        from_class_0(head, offset, lines, shift)
+        return
+    copy_line(offset, shift)
+    for q in range(len(offset)):
+        copy_line(head[q], lines[q])
+
+
+@kernel()
+def from_class_0(head: Floats, offset: Floats, lines: Floats, shift: Floats) -> None:
+    """Fill in `lines` and `shift` of classes."""
     for c in range(1, len(offset)):
         shift[c - 1] = offset[c] - offset[0]
         for j in range(head.shape[1]):
@@ -199,13 +234,38 @@ def softmax(z: Floats) -> float:
 
 
 @kernel()
+def residuals(z: Floats, y: float, loss: int, levels: Floats) -> float:
+    """Turn a row's logits or outputs into the gradient of its loss by them; return the loss."""
+    if loss == CROSS_ENTROPY:
+        label = int(y)
+        logit = z[label]
+        of_row = float(softmax(z) - logit)
+        z[label] -= ONE
+        return of_row
+    of_row = 0.0
+    for q in range(1, len(z)):
+        off, level = z[q] - np.float32(y), levels[q - 1]
+        if loss == QUANTILE:
+            slope = (ONE - level if off > ZERO else -level) / np.float32(len(levels))
+            of_row += off * slope
+        elif loss == HUBER:
+            slope = min(max(off, -level), level)
+            of_row += slope * (off - np.float32(0.5) * slope)
+        else:
+            slope = off
+            of_row += np.float32(0.5) * off * off
+        z[q] = slope
+    return float(of_row)
+
+
+@kernel()
 def backward(
     row: Floats,
     residual: Floats,
     lines: Floats,
     slope_bias: Floats,
-    slope_head: Floats,
-    slope_offset: Floats,
+    slope_lines: Floats,
+    slope_shift: Floats,
     back: Floats,
 ) -> None:
     """Add one row's gradients but class 0's; `row` turns from embedding into its own gradient.
@@ -213,14 +273,14 @@ def backward(
     `back` (H,) is zero before and after.
     """
     for c in range(2, len(residual)):
-        r, line, slope = residual[c], lines[c - 1], slope_head[c]
-        slope_offset[c] += r
+        r, line, slope = residual[c], lines[c - 1], slope_lines[c - 1]
+        slope_shift[c - 1] += r
         for j in range(len(row)):
             slope[j] += r * row[j]
             back[j] += r * line[j]
     last = min(1, len(residual) - 1)
-    r, line, slope = residual[last], lines[0], slope_head[last]
-    slope_offset[last] += r
+    r, line, slope = residual[last], lines[0], slope_lines[0]
+    slope_shift[0] += r
     for j in range(len(row)):
         h = row[j]
         slope[j] += r * h
@@ -424,58 +484,60 @@ def multiply_block(
         np.dot(X[start:stop], first, hidden)
 
 
-@kernel(SUM(MATRIX, CODES, VECTOR, OUT_VECTOR, INT, OUT_SUMS))
+@kernel(SUM(MATRIX, TARGETS, VECTOR, OUT_VECTOR, INT, OUT_SUMS, INT, VECTOR))
 def head_gradient(
     X: Floats,
-    y: Codes,
+    y: Targets,
     weight: Floats,
     theta: Floats,
     n_hidden: int,
     gradient: NDArray[np.float64],
+    loss: int,
+    levels: Floats,
 ) -> float:
     """Add each row's weighted head gradient to `gradient` (C, 1+H); return the summed loss."""
     n_rows, n_features = X.shape
     n_classes, size = len(gradient), min(BLOCK, n_rows)
     narrow = n_features <= NARROW_FORWARD
     first, bias, head, offset = unpack(theta, n_features, n_hidden, n_classes)
-    lines, shift = head_lines(head, offset)
+    lines, shift = head_lines(head, offset, loss)
+    empty = 1 if loss else 0  # places before the first output's
     usual = find_usual(X)
     rest = rest_lists(size, usual)
     hidden = np.empty((size, n_hidden), np.float32)
-    partial = np.zeros((n_classes, n_hidden), np.float32)
-    z = np.empty(n_classes, np.float32)
-    loss = 0.0
+    z = np.empty(n_classes + empty, np.float32)
+    partial = np.zeros((len(z), n_hidden), np.float32)
+    total = 0.0
     for start in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - start)
         if not narrow:
             multiply_block(X, start, usual, rest, first, hidden[:n])
         for i in range(n):
-            row, label, w = hidden[0 if narrow else i], y[start + i], weight[start + i]
+            row, w = hidden[0 if narrow else i], weight[start + i]
             if narrow:
                 multiply_narrow(X[start + i], first, row)
             logits(row, bias, lines, shift, z)
-            logit = z[label]
-            loss += w * (softmax(z) - logit)
-            z[label] -= ONE
-            for c in range(n_classes):
-                gradient[c, 0] += z[c] * w
-            for c in range(1, n_classes):
+            total += w * residuals(z, y[start + i], loss, levels)
+            for c in range(empty, len(z)):
+                gradient[c - empty, 0] += z[c] * w
+            for c in range(1, len(z)):
                 r, line = z[c] * w, partial[c]
                 for j in range(n_hidden):
                     line[j] += r * row[j]
-        for c in range(1, n_classes):
+        for c in range(1, len(z)):
             for j in range(n_hidden):
-                gradient[c, j + 1] += partial[c, j]
-                gradient[0, j + 1] -= partial[c, j]
+                gradient[c - empty, j + 1] += partial[c, j]
+                if not empty:
+                    gradient[0, j + 1] -= partial[c, j]
                 partial[c, j] = ZERO
-    return loss
+    return total
 
 
 @kernel()
 def _batch_slopes(
-    X: Floats, y: Codes, weight: Floats, rows: Codes, batch: Floats, hidden: Floats,
+    X: Floats, y: Targets, weight: Floats, rows: Codes, batch: Floats, hidden: Floats,
     weights: tuple[Floats, Floats, Floats, Floats], slopes: tuple[Floats, Floats, Floats, Floats],
-    lines: Floats, shift: Floats, z: Floats, back: Floats,
+    lines: Floats, shift: Floats, z: Floats, back: Floats, loss: int, levels: Floats,
 ) -> None:  # fmt: skip
     """Gradients of a batch; `hidden` turns from products into the rows' own gradients.
 
@@ -485,19 +547,19 @@ def _batch_slopes(
     first, bias, head, offset = weights
     slope_first, slope_bias, slope_head, slope_offset = slopes
     n, n_features = len(rows), X.shape[1]
-    from_class_0(head, offset, lines, shift)
+    above = len(slope_offset) - len(shift)  # class 0 has no line
+    set_lines(head, offset, loss, lines, shift)
     for i in range(n):
         at, here = rows[i], i % len(hidden)
         row = hidden[here]
         if n_features <= NARROW_FORWARD:
             multiply_narrow(X[at], first, row)
         logits(row, bias, lines, shift, z)
-        softmax(z)
-        z[y[at]] -= ONE
+        residuals(z, y[at], loss, levels)
         w = weight[at] / np.float32(n)
         for c in range(len(z)):
             z[c] *= w
-        backward(row, z, lines, slope_bias, slope_head, slope_offset, back)
+        backward(row, z, lines, slope_bias, slope_head[above:], slope_offset[above:], back)
         if n_features <= NARROW_BACK:
             four = here - here % 4
             if n_features <= NARROW_FORWARD:
@@ -507,7 +569,8 @@ def _batch_slopes(
                     clear(hidden[other])
             if (here + 1) % 4 == 0 or i == n - 1:
                 add_rows(batch[four : four + 4], hidden[four : four + 4], slope_first)
-    close_head(slope_head, slope_offset)
+    if loss == CROSS_ENTROPY:
+        close_head(slope_head, slope_offset)
 
 
 @kernel()
@@ -529,14 +592,14 @@ def _step_sparse(
 
 @kernel(
     INT(
-        MATRIX, CODES, VECTOR, CODES, OUT_VECTOR, OUT_VECTOR, OUT_VECTOR,
-        INT, FLOAT, INT, INT, INT,
+        MATRIX, TARGETS, VECTOR, CODES, OUT_VECTOR, OUT_VECTOR, OUT_VECTOR,
+        INT, FLOAT, INT, INT, INT, INT, VECTOR,
     )
 )  # fmt: skip
 def train_epoch(
-    X: Floats, y: Codes, weight: Floats, order: Codes, theta: Floats, moment: Floats,
+    X: Floats, y: Targets, weight: Floats, order: Codes, theta: Floats, moment: Floats,
     square: Floats, step: int, learning_rate: float, n_hidden: int, n_classes: int,
-    batch_size: int,
+    batch_size: int, loss: int, levels: Floats,
 ) -> int:  # fmt: skip
     """One pass of Adam over the rows in the given order; return the number of steps so far."""
     n_rows, n_features = X.shape
@@ -545,7 +608,7 @@ def train_epoch(
     weights = unpack(theta, n_features, n_hidden, n_classes)
     slope = np.zeros_like(theta)
     slopes = unpack(slope, n_features, n_hidden, n_classes)
-    lines, shift = head_lines(weights[2], weights[3])
+    lines, shift = head_lines(weights[2], weights[3], loss)
     usual = find_usual(X)
     columns, values, ends = rest_lists(n_most, usual)
     n_turned = len(usual) * n_most
@@ -554,7 +617,8 @@ def train_epoch(
     )  # fmt: skip
     batch = np.zeros((n_kept, n_features), np.float32)
     hidden = np.zeros((n_kept, n_hidden), np.float32)
-    z, back = np.empty(n_classes, np.float32), np.zeros(n_hidden, np.float32)
+    z = np.empty(n_classes + (1 if loss else 0), np.float32)
+    back = np.zeros(n_hidden, np.float32)
     for start in range(0, n_rows, batch_size):
         n = min(batch_size, n_rows - start)
         rows = order[start : start + n]
@@ -567,7 +631,9 @@ def train_epoch(
                 copy_line(X[rows[i]], batch[i])
             np.dot(batch[:n], weights[0], hidden[:n])
         clear(slope[0 if n_features <= NARROW_BACK else n_first :])
-        _batch_slopes(X, y, weight, rows, batch, hidden, weights, slopes, lines, shift, z, back)
+        _batch_slopes(
+            X, y, weight, rows, batch, hidden, weights, slopes, lines, shift, z, back, loss, levels
+        )
         step += 1
         size, root = adam_rates(step, learning_rate)
         done = n_first if sparse else 0
@@ -579,18 +645,18 @@ def train_epoch(
     return step
 
 
-@kernel(VOID(MATRIX, OUT_VECTOR, OUT_MATRIX, OUT_MATRIX))
-def embed(X: Floats, theta: Floats, embedding: Floats, probabilities: Floats) -> None:
+@kernel(VOID(MATRIX, OUT_VECTOR, OUT_MATRIX, OUT_MATRIX, INT))
+def embed(X: Floats, theta: Floats, embedding: Floats, answers: Floats, loss: int) -> None:
     """Fill in the embedding (n, H) and the class probabilities (n, C) of each row.
 
-    Who wants no embedding gives one of min(BLOCK, n) rows, which blocks then share.
+    Of a net for numbers, answers are (n, 1+Q): zeros and the outputs. Who wants no embedding gives
+    one of min(BLOCK, n) rows, which blocks then share.
     """
     n_rows, n_features = X.shape
     narrow = n_features <= NARROW_FORWARD
-    first, bias, head, offset = unpack(
-        theta, n_features, embedding.shape[1], probabilities.shape[1]
-    )
-    lines, shift = head_lines(head, offset)
+    n_outputs = answers.shape[1] - (1 if loss else 0)
+    first, bias, head, offset = unpack(theta, n_features, embedding.shape[1], n_outputs)
+    lines, shift = head_lines(head, offset, loss)
     usual = find_usual(X)
     rest = rest_lists(min(BLOCK, n_rows), usual)
     for start in range(0, n_rows, BLOCK):
@@ -601,8 +667,9 @@ def embed(X: Floats, theta: Floats, embedding: Floats, probabilities: Floats) ->
         for i in range(n):
             if narrow:
                 multiply_narrow(X[start + i], first, hidden[i])
-            logits(hidden[i], bias, lines, shift, probabilities[start + i])
-            softmax(probabilities[start + i])
+            logits(hidden[i], bias, lines, shift, answers[start + i])
+            if loss == CROSS_ENTROPY:
+                softmax(answers[start + i])
 
 
 @kernel(VOID(MATRIX, MATRIX, INT, VECTOR, CODES, OUT_MATRIX))
@@ -619,7 +686,7 @@ def add_answers(
     hidden, z = np.empty(n_hidden, np.float32), np.empty(n_classes, np.float32)
     for net in range(len(thetas)):
         first, bias, head, offset = unpack(thetas[net], n_features, n_hidden, n_classes)
-        lines, shift = head_lines(head, offset)
+        lines, shift = head_lines(head, offset, CROSS_ENTROPY)
         for i in range(n_rows):
             multiply_narrow(X[i], first, hidden)
             logits(hidden, bias, lines, shift, z)
@@ -636,7 +703,7 @@ def learn_one(
     n_features, n_classes = len(x), len(probabilities)
     first, bias, head, offset = unpack(theta, n_features, n_hidden, n_classes)
     row, z = np.empty(n_hidden, np.float32), np.empty(n_classes, np.float32)
-    lines, shift = head_lines(head, offset)
+    lines, shift = head_lines(head, offset, CROSS_ENTROPY)
     multiply_narrow(x, first, row)
     logits(row, bias, lines, shift, z)
     softmax(z)

@@ -138,7 +138,7 @@ def _case_study_pictures() -> dict[str, str]:
 
 
 def _file_name(dataset: str, datasets: Sequence[str]) -> str:
-    """The stream's name; numbered where files of several folders share it."""
+    """Return the stream's name; numbered where files of several folders share it."""
     stems = [Path(name).stem.replace(":", "-") for name in datasets]
     number = datasets.index(dataset)
     same = stems[:number].count(stems[number])
@@ -153,7 +153,7 @@ def _title(results: Iterable[Result], tables: Sequence[Table]) -> str:
 
 
 def _legend(tables: Sequence[Table], where: str) -> str:
-    """What a cell means; `where` says in which place the paper's figure stands."""
+    """Return what a cell means; `where` says in which place the paper's figure stands."""
     return _OURS.format(where) if _has_published(tables) else _ALONE if tables else ""
 
 
@@ -206,7 +206,7 @@ def case_study_curves(curves: Mapping[str, Scores]) -> dict[str, Points]:
 
 
 def case_study(seed: int = 0, *, n_epochs: int = 60) -> dict[str, Scores]:
-    """The scores of both past segments, each of shape (epochs,)."""
+    """Return the scores of both past segments, each of shape (epochs,)."""
     rng = np.random.default_rng(seed)
     past = [
         _segment(rng, "same concept", 1, N_SCORED),

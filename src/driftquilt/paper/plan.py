@@ -123,10 +123,18 @@ _LONG = "random_rbf:20"
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure: what it compares, and on which streams."""
+    """One table or figure: what it compares, and on which streams.
+
+    Methods in `on_request` are run where they are asked for by name.
+    """
 
     methods: tuple[str, ...]
     datasets: tuple[str, ...] = _ALL_STREAMS
+    on_request: tuple[str, ...] = ()
+
+    @property
+    def all_methods(self) -> tuple[str, ...]:
+        return (*self.methods, *self.on_request)
 
     def covers(self, dataset: str) -> bool:
         """Whether it is run on a stream: on its own, and on any that no experiment has."""
@@ -134,7 +142,9 @@ class Experiment:
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "accuracy": Experiment((*_TEN, "quilt_default")),
+    "accuracy": Experiment(
+        (*_TEN, "quilt_default"), on_request=("full_data_default", "current_segment_default")
+    ),
     "selection": Experiment(("full_data", "current_segment", "quilt", "best_segments")),
     "ablation": Experiment(
         ("quilt_without_both", "quilt_without_disparity", "quilt_without_gain", "quilt")
@@ -190,7 +200,7 @@ def make_plan(
     label: str = "label",
     segment: str = "segment",
 ) -> Plan:
-    """The cells that the experiments need; `datasets` and `methods` narrow them down.
+    """Return the cells that the experiments need; `datasets` and `methods` narrow them down.
 
     A data set is one of the nine names, a name with a number of segments ("random_rbf:20"), or
     the path of a data file with the columns `label` and `segment`.
@@ -203,11 +213,10 @@ def make_plan(
     _check_columns(label, segment, datasets or ())
     plan, cells = Plan((), protocol, extra, label, segment), dict[Cell, None]()
     for name in experiments:
-        wanted = [
-            method
-            for method in (*EXPERIMENTS[name].methods, *extra)
-            if methods is None or method in methods
-        ]
+        wanted = [*EXPERIMENTS[name].methods, *extra]
+        if methods is not None:
+            known = (*EXPERIMENTS[name].all_methods, *extra)
+            wanted = [method for method in known if method in methods]
         for dataset in _choose_datasets(name, datasets):
             for method in wanted:
                 seeds = min(n_seeds, GOLD_SEEDS) if method == "best_segments" else n_seeds
@@ -223,7 +232,7 @@ def make_plan(
 
 @cache
 def load_stream(dataset: str, label: str = "label", segment: str = "segment") -> Stream:
-    """A stream by what the command line calls it; the columns are those of a file."""
+    """Return a stream by what the command line calls it; the columns are those of a file."""
     name, _, n_segments = dataset.partition(":")
     if is_file(dataset):
         stream = read_stream(Path(dataset), label, segment)

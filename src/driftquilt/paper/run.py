@@ -117,7 +117,7 @@ def _run_missing(
 
 
 def split_tasks(plan: Plan, done: set[Cell]) -> list[Task]:
-    """What is left to do; longest first, so that no core idles at the end."""
+    """Return what is left to do; longest first, so that no core idles at the end."""
     tasks: list[Task] = []
     lanes = sorted(plan.cells, key=lambda cell: (cell.dataset, cell.method, cell.seed))
     for (_, method, _), cells in groupby(lanes, key=lambda cell: (cell[0], cell[1], cell[3])):
@@ -162,7 +162,7 @@ def run_task(plan: Plan, task: Task) -> list[Result]:
 
 
 def _shape(evaluation: Evaluation) -> _Shape:
-    """The inputs and the outputs that a net for these rows has."""
+    """Return the inputs and the outputs that a net for these rows has."""
     return evaluation.columns, count_classes(evaluation.history, evaluation.current)
 
 
@@ -261,7 +261,7 @@ def _equals(model: Fitted) -> list[list[int]] | None:
 
 
 def _selected(model: Fitted) -> list[int] | None:
-    """The past segments trained on, of any model that tells them in `selected`."""
+    """Return the past segments trained on, of any model that has them in `selected`."""
     if isinstance(model, QuiltModel):
         return [int(str(name)) for name in model.selection.ever_used()]
     if isinstance(model, BestSegmentsModel):

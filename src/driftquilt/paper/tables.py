@@ -70,7 +70,7 @@ class Table:
     better: Better | None = "higher"
 
     def best(self, column: str) -> float | None:
-        """The best value of ours in a column, as it is printed."""
+        """Return the best value of ours in a column, as it is printed."""
         values = [round(v.ours, self.digits) for (_, c), v in self.cells.items() if c == column]
         if not values or self.better is None:
             return None
@@ -219,7 +219,7 @@ def make_tables(results: Sequence[Result], experiments: Iterable[str] = ()) -> l
     shown = {
         name
         for name, experiment in EXPERIMENTS.items()
-        if len(methods.intersection(experiment.methods)) > 1
+        if len(methods.intersection(experiment.all_methods)) > 1
     }.union(experiments)
     tables = [method_table(results, spec) for spec in TABLES if spec.experiment in shown]
     tables.append(selection_table(results))
@@ -229,12 +229,12 @@ def make_tables(results: Sequence[Result], experiments: Iterable[str] = ()) -> l
 def _methods(results: Iterable[Result], experiment: str) -> list[str]:
     """Those of the experiment that were run, in its order; then the user's own."""
     found = dict.fromkeys(result.method for result in results)
-    listed = EXPERIMENTS[experiment].methods
+    listed = EXPERIMENTS[experiment].all_methods
     return [m for m in listed if m in found] + [m for m in found if m not in METHODS]
 
 
 def _datasets(results: Iterable[Result], experiment: str) -> list[str]:
-    """The experiment's own that were run, in the paper's order; then the user's."""
+    """Return the experiment's own that were run, in the paper's order; then the user's."""
     found = dict.fromkeys(result.dataset for result in results)
     spec = EXPERIMENTS[experiment]
     listed = [d for d in spec.datasets if d in found]

@@ -1,10 +1,12 @@
 """Quilt itself: the method, its explanation, the classifier and its file.
 
 QuiltClassifier            scikit-learn's contract
+QuiltRegressor             the same for targets that are numbers
 QuiltSelector              the same for any scikit-learn estimator
 select_segments            the answer alone
 choose_model, load_model   the better of the net and gradient boosting; a model file of any kind
 Quilt, DEFAULT, PAPER      the method on segments, and its two presets
+RegressionQuilt            the same for numbers, with DEFAULT_REGRESSION
 Selection, SegmentUse      what became of every past segment, and why
 Threads, Processes         where trainings run
 """
@@ -31,10 +33,13 @@ if TYPE_CHECKING:
         TriedBound,
     )
     from driftquilt.quilt.models import ModelChoice, choose_model, load_model
+    from driftquilt.quilt.regression import DEFAULT_REGRESSION, RegressionQuilt
+    from driftquilt.quilt.regressor import QuiltRegressor
     from driftquilt.quilt.selector import QuiltSelector, TriedSet
 
 __all__ = [
     "DEFAULT",
+    "DEFAULT_REGRESSION",
     "PAPER",
     "Average",
     "Executor",
@@ -45,7 +50,9 @@ __all__ = [
     "Quilt",
     "QuiltClassifier",
     "QuiltModel",
+    "QuiltRegressor",
     "QuiltSelector",
+    "RegressionQuilt",
     "SegmentUse",
     "Selection",
     "Threads",
@@ -66,5 +73,7 @@ __getattr__ = lazy_names(
     explanation="SegmentUse Selection",
     method="DEFAULT PAPER Average Fitted Method Quilt QuiltModel Training TriedBound",
     models="ModelChoice choose_model load_model",
+    regression="DEFAULT_REGRESSION RegressionQuilt",
+    regressor="QuiltRegressor",
     selector="QuiltSelector TriedSet",
 )

@@ -42,7 +42,7 @@ np.int64(1)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,11 +58,14 @@ __all__ = [
     "OTHER_FOLDS",
     "PARTS",
     "Judge",
+    "blend_numbers",
     "blend_weights",
     "blocks_of",
     "borrow_rows",
+    "choose_by_merit",
     "choose_by_score",
     "choose_candidate",
+    "replace_mixture",
 ]
 
 #: What a blended model is made of, in the order of its weights.
@@ -76,6 +79,7 @@ ONE_ERROR = 1.0
 _BLOCKS = 8  # of rows that count as one observation each
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
 _EM_STEPS = 200
+_GREEDY_STEPS = 40
 _BELIEF = np.array([0.2, 5.0, 0.2])  # rows that speak for each model before any is seen
 _SHARES = np.linspace(0, 1, 41)
 _ERRORS = 0.5  # standard errors within which a candidate is as good as the best
@@ -121,15 +125,58 @@ def blend_weights(
     `n_borrowed` rows are not labelled rows of the present; the standard error leaves them out.
     """
     L = np.maximum(likelihood, _LOWEST)
-    best = _most_likely(L, weight, belief)
-    rest = np.eye(len(L))[0]
+    chosen = _lean(_most_likely(L, weight, belief), lambda v: np.log(v @ L), weight, n_borrowed)
+    return _settle(chosen, coverage, negligible)
+
+
+def blend_numbers(
+    outputs: NDArray[np.float64],
+    loss_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    weight: NDArray[np.floating],
+    coverage: float = 1.0,
+    *,
+    negligible: float = _NEGLIGIBLE,
+) -> NDArray[np.float64]:
+    """Return the same for predictions that are numbers (K, n, Q), by the loss of each row.
+
+    The weights of the lowest loss are found in small steps, each towards the model that helps most.
+
+    >>> y = np.linspace(0, 1, 40)
+    >>> outputs = np.stack([np.full(40, 0.5), y, 1 - y])[:, :, None]
+    >>> blend_numbers(outputs, lambda z: np.abs(z[:, 0] - y), np.ones(40)).round(2).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    steps = np.eye(len(outputs))
+    counts = np.zeros(len(outputs))
+    for number in range(1, _GREEDY_STEPS + 1):
+        tried = [np.tensordot((counts + one) / number, outputs, axes=1) for one in steps]
+        counts += steps[int(np.argmin([_mean(loss_of(z), weight) for z in tried]))]
+    best = counts / _GREEDY_STEPS
+    chosen = _lean(best, lambda v: -loss_of(np.tensordot(v, outputs, axes=1)), weight)
+    return _settle(chosen, coverage, negligible)
+
+
+def _settle(chosen: NDArray[np.float64], coverage: float, negligible: float) -> NDArray[np.float64]:
+    """Return weights drawn back to "all" by what is not covered, without negligible ones."""
+    drawn = (1 - coverage) * np.eye(len(chosen))[0] + coverage * chosen
+    drawn = np.where(drawn < negligible, 0.0, drawn)
+    weights: NDArray[np.float64] = drawn / drawn.sum()
+    return weights
+
+
+def _lean(
+    best: NDArray[np.float64],
+    merit: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    weight: NDArray[np.floating],
+    n_borrowed: int = 0,
+) -> NDArray[np.float64]:
+    """Return weights from "all" to the best ones, as far as the merits leave no doubt."""
+    rest = np.eye(len(best))[0]
     mixtures = [(1 - share) * rest + share * best for share in _SHARES]
-    gains = [np.log(mixture @ L) - np.log(L[0]) for mixture in mixtures]
+    of_rest = merit(rest)
+    gains = [merit(mixture) - of_rest for mixture in mixtures]
     safe = [_mean(d, weight) - _error(d, weight, n_borrowed) for d in gains]
-    chosen = mixtures[int(np.argmax(safe))]
-    chosen = (1 - coverage) * rest + coverage * chosen
-    chosen = np.where(chosen < negligible, 0.0, chosen)
-    weights: NDArray[np.float64] = chosen / chosen.sum()
+    weights: NDArray[np.float64] = mixtures[int(np.argmax(safe))]
     return weights
 
 
@@ -137,10 +184,16 @@ def choose_candidate(
     likelihood: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int = 0
 ) -> int:
     """The candidate to use; they are ordered from those that use least of the past to most."""
-    log_likelihood = np.log(np.maximum(likelihood, _LOWEST))
-    best = int(np.argmax([_mean(row, weight) for row in log_likelihood]))
-    for number in range(len(likelihood) - 1, best, -1):
-        loss = log_likelihood[best] - log_likelihood[number]
+    return choose_by_merit(np.log(np.maximum(likelihood, _LOWEST)), weight, n_borrowed)
+
+
+def choose_by_merit(
+    merit: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int = 0
+) -> int:
+    """Return the same by the merit of each row, such as its negated loss, (K, n)."""
+    best = int(np.argmax([_mean(row, weight) for row in merit]))
+    for number in range(len(merit) - 1, best, -1):
+        loss = merit[best] - merit[number]
         if _mean(loss, weight) <= _ERRORS * _error(loss, weight, n_borrowed):
             return number
     return best
@@ -166,6 +219,20 @@ def choose_by_score(scores: NDArray[np.float64], errors: float = _ERRORS) -> int
         if not whole > errors * spread:
             return int(number)
     return best
+
+
+def replace_mixture(scores: NDArray[np.float64]) -> int:
+    """The candidate with the highest score, if it is clearly ahead of the mixture, the last row.
+
+    >>> replace_mixture(np.array([[0.9, 0.9, 0.9], [0.7, 0.5, 0.9], [0.8, 0.8, 0.8]]))
+    0
+    """
+    mixture = len(scores) - 1
+    defined = np.flatnonzero(np.isfinite(scores[:mixture, 0]))
+    if not len(defined):
+        return mixture
+    best = int(defined[np.argmax(scores[defined, 0])])
+    return (best, mixture)[choose_by_score(scores[[best, mixture]], ONE_ERROR)]
 
 
 @dataclass(frozen=True, eq=False)

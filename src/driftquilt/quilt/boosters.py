@@ -6,6 +6,7 @@
     catboost  CatBoostClassifier              cbm
     hgb       HistGradientBoostingClassifier  skops, like everything else of scikit-learn
 
+Their regressors, `LGBMRegressor` and so on, are of the same kind and stored alike.
 skops writes numbers and the names of types, and a file is read only if all of these types are of
 scikit-learn or in `_TRUSTED`. Nothing is unpickled, and no file brings code along.
 
@@ -30,8 +31,8 @@ from zipfile import ZIP_DEFLATED
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.base import clone, is_regressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from driftquilt.errors import InputError, MissingExtraError, ModelFileError
 from driftquilt.text import listing
@@ -39,19 +40,15 @@ from driftquilt.text import listing
 __all__ = ["BOOSTERS", "Stored", "comes_from", "kind_of", "make_booster"]
 
 _SKOPS = "skops"
-_CLASSES = {
-    "lightgbm": "LGBMClassifier",
-    "xgboost": "XGBClassifier",
-    "catboost": "CatBoostClassifier",
-}
+_PREFIXES = {"lightgbm": "LGBM", "xgboost": "XGB", "catboost": "CatBoost"}
 _SETTINGS: dict[str, dict[str, Any]] = {
     "lightgbm": {"verbose": -1},
     "xgboost": {"enable_categorical": True},
     "catboost": {"verbose": False, "allow_writing_files": False},
 }
 #: The kinds of `make_booster`.
-BOOSTERS = (*_CLASSES, "hgb")
-# Parts of HistGradientBoostingClassifier that skops does not know to be harmless.
+BOOSTERS = (*_PREFIXES, "hgb")
+# Parts of HistGradientBoosting that skops does not know to be harmless.
 _TRUSTED = [
     "functools.partial",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -59,26 +56,37 @@ _TRUSTED = [
 ]
 
 
-def make_booster(kind: str) -> Any:
+def make_booster(kind: str, *, is_regression: bool = False) -> Any:
     """Return a new estimator with its library's defaults, which prints nothing."""
     if kind == "hgb":
         for package in ("skops", "pandas"):
             _import(package, "hgb")
-        return HistGradientBoostingClassifier()
-    return getattr(_import(kind, kind), _CLASSES[kind])(**_SETTINGS[kind])
+        return (
+            HistGradientBoostingRegressor() if is_regression else HistGradientBoostingClassifier()
+        )
+    name = _class_name(kind, is_regression=is_regression)
+    return getattr(_import(kind, kind), name)(**_SETTINGS[kind])
+
+
+def _class_name(kind: str, *, is_regression: bool) -> str:
+    return f"{_PREFIXES[kind]}{'Regressor' if is_regression else 'Classifier'}"
 
 
 def kind_of(estimator: Any) -> str:
     """Return the kind of an estimator; that of others is the name of their class."""
-    if isinstance(estimator, HistGradientBoostingClassifier):
+    if isinstance(estimator, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
         return "hgb"
-    known = [package for package in _CLASSES if comes_from(estimator, package)]
-    return known[0] if known else type(estimator).__name__
+    return _find_package(estimator) or type(estimator).__name__
 
 
 def comes_from(estimator: Any, package: str) -> bool:
     """Whether a class of the estimator is of a package, which need not be installed."""
     return any(cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__)
+
+
+def _find_package(estimator: Any) -> str | None:
+    """Return which of the libraries an estimator comes from."""
+    return next((package for package in _PREFIXES if comes_from(estimator, package)), None)
 
 
 @dataclass(frozen=True)
@@ -90,28 +98,32 @@ class Stored:
 
     format: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    is_regression: bool = False
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
         """Choose the format; refuse what is code."""
-        known = [package for package in _CLASSES if comes_from(estimator, package)]
-        if not known:
+        package = _find_package(estimator)
+        if package is None:
             return cls(_SKOPS)
-        if type(estimator).__name__ != _CLASSES[known[0]]:
+        numbers = bool(is_regressor(estimator))
+        if type(estimator).__name__ != _class_name(package, is_regression=numbers):
             raise _not_stored(type(estimator).__qualname__)
         parameters = {name: _plain(name, v) for name, v in estimator.get_params().items()}
-        return cls(known[0], parameters)
+        return cls(package, parameters, numbers)
 
     def make(self, fits: Sequence[Any] = ()) -> Any:
         """Return the estimator without a fit; with skops, from one of its `fits`."""
         if self.format == _SKOPS:
             return clone(fits[0])
-        return getattr(_import(self.format, self.format), _CLASSES[self.format])(**self.parameters)
+        name = _class_name(self.format, is_regression=self.is_regression)
+        return getattr(_import(self.format, self.format), name)(**self.parameters)
 
     def to_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
         versions = {"scikit-learn": sklearn.__version__} if self.format == _SKOPS else {}
-        return {"format": self.format, "parameters": dict(self.parameters), "versions": versions}
+        stored = {"format": self.format, "parameters": dict(self.parameters), "versions": versions}
+        return stored | ({"is_regression": True} if self.is_regression else {})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -122,7 +134,7 @@ class Stored:
                 f"the model was saved with scikit-learn {version}, and this is "
                 f"{sklearn.__version__}; install that version, or fit and save again"
             )
-        return cls(data["format"], data["parameters"])
+        return cls(data["format"], data["parameters"], bool(data.get("is_regression")))
 
     def dump(self, model: Any) -> bytes:
         """Return a fitted estimator as bytes."""
@@ -134,10 +146,15 @@ class Stored:
 
 
 class LightGBMModel:
-    """A LightGBM classifier read from its text; `booster_` is LightGBM's own object."""
+    """A LightGBM model read from its text; `booster_` is LightGBM's own object."""
 
     def __init__(self, booster: Any) -> None:
         self.booster_ = booster
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the numbers of a regression."""
+        numbers: NDArray[np.float64] = np.asarray(self.booster_.predict(X))
+        return numbers
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities of each row."""
@@ -220,8 +237,8 @@ def _plain(name: str, value: Any) -> Any:
 def _not_stored(what: str) -> InputError:
     return InputError(
         f"an estimator with {what} cannot be saved: it is code. LGBMClassifier, XGBClassifier, "
-        "CatBoostClassifier and what consists of scikit-learn's own classes can; else fit again "
-        "where you predict, with the same rows and sample_weight_"
+        "CatBoostClassifier, their regressors and what consists of scikit-learn's own classes can; "
+        "else fit again where you predict, with the same rows and sample_weight_"
     )
 
 

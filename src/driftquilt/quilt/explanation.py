@@ -84,7 +84,7 @@ class FoldCurves:
 
     @classmethod
     def of(cls, trial: Trial[Any]) -> FoldCurves:
-        """The curves of a trial."""
+        """Return the curves of a trial."""
         losses = np.array([epoch.validation_loss for epoch in trial.epochs])
         return cls(
             trial.disparity_max,
@@ -129,7 +129,7 @@ class _EpochShares(NamedTuple):
 
 
 def _score_at(folds: Sequence[FoldCurves], score: Literal["disparity", "gain"], s: int) -> ScoreAt:
-    """A score of segment `s`."""
+    """Return a score of segment `s`."""
     curves = [(getattr(fold, score)[:, s], fold.best) for fold in folds]
     moments = np.mean([(curve[0], curve[best], curve[-1]) for curve, best in curves], axis=0)
     scales = _scales(folds) if score == "disparity" else [1.0] * len(folds)
@@ -138,14 +138,14 @@ def _score_at(folds: Sequence[FoldCurves], score: Literal["disparity", "gain"], 
 
 
 def _scales(folds: Sequence[FoldCurves]) -> list[float]:
-    """What each fold's bound has to be multiplied by to become the mean one."""
+    """Return what each fold's bound has to be multiplied by to become the mean one."""
     if len({fold.disparity_max for fold in folds}) == 1:
         return [1.0] * len(folds)
     return [_scale_to(_mean_bound(folds), fold.disparity_max) for fold in folds]
 
 
 def _scale_to(mean: float, bound: float) -> float:
-    """A bound of 0 or infinity passes none or all, whatever the scale."""
+    """Return the factor from a bound to the mean; 1 if it passes none or all (0, infinity)."""
     return mean / bound if 0 < bound < math.inf and math.isfinite(mean) else 1.0
 
 
@@ -164,7 +164,7 @@ def _epoch_shares(folds: Sequence[FoldCurves], s: int, rule: Rule) -> _EpochShar
 
 
 def _mean_bound(folds: Sequence[FoldCurves]) -> float:
-    """The bound found, averaged over folds; not a number if there is none."""
+    """Return the bound found, averaged over folds; not a number if there is none."""
     return float(np.mean([fold.disparity_max for fold in folds])) if folds else float("nan")
 
 
@@ -212,7 +212,7 @@ class SegmentUse:
         return "dropped: too far" if self.too_far >= self.away else "dropped: points away"
 
     def sentence(self) -> str:
-        """The decision in words."""
+        """Return the decision in words."""
         weight = f" (weight {percent(self.weight)})" if self.weight else ""
         return f"{self.name} was {self.word}{weight}: {self.why}."
 
@@ -267,7 +267,7 @@ class Selection(Sequence[SegmentUse]):
         return [name for name, ever in zip(self.names, used.tolist(), strict=True) if ever]
 
     def of(self, name: Hashable) -> SegmentUse:
-        """The segment with this name."""
+        """Return the segment with this name."""
         if name not in self.names:
             raise InputError(f"no past segment is called {name!r}; there are {list(self.names)!r}")
         use: SegmentUse = self[:][self.names.index(name)]
@@ -293,13 +293,13 @@ class Selection(Sequence[SegmentUse]):
         return "\n".join([f"{self._summary()}.", *(use.sentence() for use in self)])
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """A table with a row per past segment, as a pandas, polars or pyarrow frame."""
+        """Return a table with a row per past segment, as a pandas, polars or pyarrow frame."""
         rows = [_flat(use) for use in self] or [_EMPTY]
         columns = {key: [row[key] for row in rows][: len(self)] for key in rows[0]}
         return nw.from_dict(columns, backend=backend).to_native()
 
     def plot(self) -> Drawing:
-        """A picture for notebooks: each past segment as a patch, and its scores by epoch.
+        """Return a picture for notebooks: each past segment as a patch, and its scores by epoch.
 
         `.save("quilt.svg")` and `.save("quilt.png")` keep it; the latter takes the extra `report`.
         """
@@ -367,7 +367,7 @@ class Selection(Sequence[SegmentUse]):
         return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {past}{made}"
 
     def composition(self) -> str:
-        """What the model is made of, in words: "the model is 61% the selected segments, ..."."""
+        """Return what the model is made of: "the model is 61% the selected segments, ..."."""
         if not self.names:
             return f"the model is {self.current} alone"
         words = ("all data", "the selected segments", f"{self.current} alone")
@@ -378,7 +378,7 @@ class Selection(Sequence[SegmentUse]):
         return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
 
     def _weight(self, s: int, shares: _EpochShares) -> float:
-        """What a row counts: as all do in the part of all data, and if selected, in that part."""
+        """Return what a row counts: in the part of all data, and if selected, in that part."""
         if self.weights is not None:
             return self.weights[s]
         all_data, selected, _ = self.blend
@@ -403,7 +403,7 @@ class Selection(Sequence[SegmentUse]):
         )
 
     def _reason(self, s: int, shares: _EpochShares) -> str:
-        """What gave the segment its weight: its gradient, or how much the other parts have."""
+        """Return what gave the segment its weight: its gradient, or the weight of other parts."""
         all_data, selected, alone = self.blend
         gradient, is_dropped = _gradient(shares, self.rule), self._weight(s, shares) < _HARDLY
         if self.weights is not None:
@@ -424,7 +424,7 @@ def explain_folds(
     rule: Rule,
     blend: Iterable[float] = _WHOLE,
 ) -> Selection:
-    """The selection that the winning trials of all folds made together."""
+    """Return the selection that the winning trials of all folds made together."""
     all_data, selected, alone = map(float, blend)
     names = tuple(segment.name for segment in history)
     n_rows = tuple(len(segment) for segment in history)
@@ -444,7 +444,7 @@ def which_used(weights: Sequence[float]) -> list[bool]:
 
 
 def percent(share: float) -> str:
-    """A share in whole percent; one above zero never reads as none."""
+    """Return a share in whole percent; one above zero never reads as none."""
     return f"{share:.0%}" if share == 0 or share >= 0.005 else "<1%"  # noqa: PLR2004
 
 
@@ -466,7 +466,7 @@ def _check_shapes(selection: Selection) -> None:
 
 
 def _gradient(shares: _EpochShares, rule: Rule) -> str:
-    """What spoke for the segment in the epochs that used it, and against it in the others."""
+    """Return what was for the segment in epochs that used it, and against it in the others."""
     if not (rule.use_disparity or rule.use_gain):
         return "both tests are switched off"
     failed = [

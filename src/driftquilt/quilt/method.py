@@ -37,7 +37,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +49,8 @@ from driftquilt.core.selection import Rule
 from driftquilt.core.training import Epoch, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
-from driftquilt.learners.mlp import MLP
+from driftquilt.learners.mlp import MLP, MLPRegression
 from driftquilt.quilt.blending import (
-    ONE_ERROR,
     OTHER_FOLDS,
     PARTS,
     Judge,
@@ -59,6 +58,7 @@ from driftquilt.quilt.blending import (
     borrow_rows,
     choose_by_score,
     choose_candidate,
+    replace_mixture,
 )
 from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
 from driftquilt.quilt.explanation import Selection, explain_folds
@@ -78,14 +78,20 @@ __all__ = [
     "Quilt",
     "QuiltModel",
     "Training",
+    "TrialsByPart",
     "TriedBound",
+    "by_part",
     "read_clock",
+    "same_candidates",
 ]
 
 #: The bounds tried by default, as shares of the largest disparity before training.
-CANDIDATES = (0.0, 0.177, 0.354, 0.5, 0.707, 1.0, 2.0)
+CANDIDATES = (0.0, 0.354, 0.707, 2.0)
 
 _PAPER_RULE = Rule()
+
+#: The trials of a fold, by the part of a blended model that they are for.
+TrialsByPart: TypeAlias = Mapping[str, Sequence[Trial[Model]]]
 
 
 class Fitted(Protocol):
@@ -127,6 +133,9 @@ class Training:
     blend: bool = False
 
     def count_classes(self, history: History, current: Segment) -> int:
+        """The number of classes; of a net for numbers, that of its outputs."""
+        if isinstance(self.learner, MLPRegression):
+            return self.learner.loss.n_outputs
         n_classes = count_classes(history, current)
         if self.n_classes is not None and self.n_classes < n_classes:
             raise InputError(
@@ -169,13 +178,18 @@ class Average:
     trainings: Sequence[Sequence[Epoch]] = field(default=(), repr=False, kw_only=True)
 
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        return self._mean(model.predict_proba(X) for model in self.models)
+
+    def predict(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the same for models that answer with numbers, (n, Q)."""
+        models: Sequence[Any] = self.models
+        return self._mean(model.predict(X) for model in models)
+
+    def _mean(self, answers: Iterator[NDArray[np.float32]]) -> NDArray[np.float32]:
         if self.shares:
-            answers = (model.predict_proba(X) for model in self.models)
             weighed = (np.float32(s) * p for s, p in zip(self.shares, answers, strict=True))
             return functools.reduce(np.add, weighed)
-        total = self.models[0].predict_proba(X)
-        for model in self.models[1:]:
-            total += model.predict_proba(X)
+        total = functools.reduce(np.add, answers)
         total /= len(self.models)
         return total
 
@@ -279,24 +293,13 @@ class Quilt(Training):
             for fold in range(n_folds)
         ]
         if not self.blend or not history:
-            winners = [best(parts["selected"]) for parts in of_folds]
-            if self.judge is not None and history:
-                validations = [task.validation for task in self.tasks(history, current)]
-                with one_blas_thread():
-                    winners = _choose_by_score(self.judge, of_folds, validations)
+            with one_blas_thread():
+                winners = self._choose_winners(history, current, of_folds)
             selection = explain_folds(history, current, winners, self.rule)
             weights, chosen = np.ones(1), [winners]
         else:
-            validations = [task.validation for task in self.tasks(history, current)]
-            borrowed = borrow_rows(history, current)
-            weight = np.concatenate([self._row_weights(validations), borrowed.weight])
             with one_blas_thread():
-                chosen = _choose(of_folds, validations, borrowed, weight, self.judge)
-                answers = [_likelihood(trials, validations, borrowed) for trials in chosen]
-                coverage = _coverage(history, current)
-                weights = blend_weights(np.stack(answers), weight, coverage, len(borrowed))
-                if self.judge is not None:
-                    weights = _blend_by_score(self.judge, weights, chosen, validations)
+                chosen, weights = self._mix(history, current, of_folds)
             selection = explain_folds(history, current, chosen[1], self.rule, weights)
         used = [trials for trials, share in zip(chosen, weights, strict=True) if share > 0]
         return QuiltModel(
@@ -306,6 +309,30 @@ class Quilt(Training):
             trials=ordered,
             selection=selection,
         )
+
+    def _choose_winners(
+        self, history: History, current: Segment, of_folds: Sequence[TrialsByPart]
+    ) -> list[Trial[Model]]:
+        """Return the trial of each fold that is its model, where nothing is blended."""
+        if self.judge is not None and history:
+            validations = [task.validation for task in self.tasks(history, current)]
+            return _choose_by_score(self.judge, of_folds, validations)
+        return [best(parts["selected"]) for parts in of_folds]
+
+    def _mix(
+        self, history: History, current: Segment, of_folds: Sequence[TrialsByPart]
+    ) -> tuple[list[list[Trial[Model]]], NDArray[np.float64]]:
+        """Return the trials of all folds for each of `PARTS`, and the shares of these."""
+        validations = [task.validation for task in self.tasks(history, current)]
+        borrowed = borrow_rows(history, current)
+        weight = np.concatenate([self._row_weights(validations), borrowed.weight])
+        chosen = _choose(of_folds, validations, borrowed, weight, self.judge)
+        answers = [_likelihood(trials, validations, borrowed) for trials in chosen]
+        coverage = _coverage(history, current)
+        weights = blend_weights(np.stack(answers), weight, coverage, len(borrowed))
+        if self.judge is not None:
+            weights = _blend_by_score(self.judge, weights, chosen, validations)
+        return chosen, weights
 
     def _row_weights(self, parts: Sequence[Segment]) -> NDArray[np.float64]:
         """The weights of rows one after the other, without those of their classes."""
@@ -360,7 +387,7 @@ def _coverage(history: History, current: Segment) -> float:
 
 
 def _choose(
-    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]],
+    of_folds: Sequence[TrialsByPart],
     validations: Sequence[Segment],
     borrowed: Segment,
     weight: NDArray[np.float64],
@@ -371,7 +398,7 @@ def _choose(
     Where the folds tried the same candidates, each also listens to the rows of the others.
     """
     selected = [best(parts["selected"]) for parts in of_folds]
-    options = _same_candidates(of_folds)
+    options = same_candidates(of_folds)
     if judge is not None:
         selected = _choose_by_score(judge, of_folds, validations)
     elif options:
@@ -382,6 +409,13 @@ def _choose(
             heard = weight.copy()
             heard[: len(fold_of)][fold_of != fold] *= OTHER_FOLDS
             selected[fold] = options[choose_candidate(likelihood, heard, len(borrowed))][fold]
+    return by_part(of_folds, selected)
+
+
+def by_part(
+    of_folds: Sequence[TrialsByPart], selected: list[Trial[Model]]
+) -> list[list[Trial[Model]]]:
+    """Return the trials of all folds for each of `PARTS`, of which those selected were chosen."""
     everything = [best(parts["all"]) for parts in of_folds]
     current = [
         next(t for t in (*parts["current"], *parts["selected"]) if t.disparity_max == 0)
@@ -390,8 +424,8 @@ def _choose(
     return [everything, selected, current]
 
 
-def _same_candidates(
-    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]],
+def same_candidates(
+    of_folds: Sequence[TrialsByPart],
 ) -> list[list[Trial[Model]]]:
     """The trials of each candidate in all folds; none if the folds tried different ones."""
     by_candidate = [{t.candidate: t for t in parts["selected"]} for parts in of_folds]
@@ -402,7 +436,7 @@ def _same_candidates(
 
 def _choose_by_score(
     judge: Judge,
-    of_folds: Sequence[Mapping[str, Sequence[Trial[Model]]]],
+    of_folds: Sequence[TrialsByPart],
     validations: Sequence[Segment],
 ) -> list[Trial[Model]]:
     """The trial of each fold by its score: one candidate for all folds, if they tried the same."""
@@ -415,7 +449,7 @@ def _choose_by_score(
         scores = [judge.scores(y, _chances(trials, rows)) for trials in known]
         return known[choose_by_score(np.array(scores))]
 
-    options = _same_candidates(of_folds)
+    options = same_candidates(of_folds)
     if options:
         return [*choose(options, validations)]
     return [
@@ -433,9 +467,9 @@ def _blend_by_score(
     """The weights of `PARTS`: one part alone where it clearly scores higher than the mixture."""
     chances = np.stack([_chances(trials, validations) for trials in chosen])
     y = np.concatenate([rows.y for rows in validations])
-    options = [*np.eye(len(PARTS))[::-1], mixture]  # those that use most of the past come late
+    options = [*np.eye(len(PARTS)), mixture]
     scores = [judge.scores(y, np.tensordot(shares, chances, axes=1)) for shares in options]
-    weights: NDArray[np.float64] = options[choose_by_score(np.array(scores), ONE_ERROR)]
+    weights: NDArray[np.float64] = options[replace_mixture(np.array(scores))]
     return weights
 
 
@@ -454,8 +488,9 @@ def _likelihood(
     """
 
     def answer(trial: Trial[Model], rows: Segment) -> NDArray[np.float64]:
-        chances = trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
-        return chances.astype(np.float64)
+        of_truth = trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
+        chances: NDArray[np.float64] = of_truth.astype(np.float64)
+        return chances
 
     own = [answer(trial, rows) for trial, rows in zip(trials, validations, strict=True)]
     if not len(borrowed):

@@ -34,19 +34,29 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from driftquilt.data.labels import codes_by_name
 from driftquilt.errors import InputError
 from driftquilt.text import json_safe, suggest
 
-__all__ = ["Metric", "Scoring", "find_metric", "scoring_from_json", "scoring_to_json"]
+__all__ = [
+    "Metric",
+    "NumberMetric",
+    "Scoring",
+    "find_metric",
+    "find_number_metric",
+    "scoring_from_json",
+    "scoring_to_json",
+]
 
 Scoring: TypeAlias = "str | Mapping[tuple[Any, Any], float] | Callable[..., float] | Metric"
 
 _TWO = 2
-_LOWEST = 1e-7  # probability; a model that was sure and wrong once does not lose everything
+#: Probabilities are at least this: a model that was sure and wrong once does not lose everything.
+LOWEST = 1e-7
+_COST = "cost"
 _ALIASES = {"log_loss": "neg_log_loss"}
 _OF_MANY = {
     "f1": "f1_macro",
@@ -54,6 +64,18 @@ _OF_MANY = {
     "precision": "precision_macro",
     "recall": "recall_macro",
 }
+_OF_NUMBERS = {
+    "mae": "neg_mean_absolute_error",
+    "rmse": "neg_root_mean_squared_error",
+    "mse": "neg_mean_squared_error",
+}
+_NUMBER_SCORERS = (
+    *_OF_NUMBERS.values(),
+    "neg_median_absolute_error",
+    "neg_mean_absolute_percentage_error",
+    "explained_variance",
+    "r2",
+)
 _TOP = re.compile(r"precision_at_(\d+(?:\.\d+)?)(%?)")
 
 
@@ -74,7 +96,9 @@ class Metric:
     @property
     def is_named(self) -> bool:
         """Whether a name or costs stand for it; others are code."""
-        return self.costs is not None or isinstance(self.scorer, partial)
+        made = (_by_name, _precision_at)
+        is_made = isinstance(self.scorer, partial) and self.scorer.func in made
+        return self.costs is not None or is_made
 
     @property
     def is_loss(self) -> bool:
@@ -97,7 +121,7 @@ class Metric:
 
         It is NaN where the metric is not defined, such as AUC of rows that lack a class.
         """
-        p = np.clip(np.asarray(chances, dtype=np.float64), _LOWEST, None)
+        p = np.clip(np.asarray(chances, dtype=np.float64), LOWEST, None)
         p /= p.sum(axis=1, keepdims=True)
         ranks = self.name.startswith(("roc_auc", "average_precision"))
         if len(y) == 0 or (ranks and len(np.unique(y)) < len(classes)):
@@ -125,15 +149,77 @@ def find_metric(scoring: Scoring | None) -> Metric:
         return scoring
     if isinstance(scoring, Mapping):
         return _cost_metric(dict(scoring))
+    names = [*_ALIASES, *get_scorer_names()]
     if callable(scoring):
-        return Metric(getattr(scoring, "__name__", "score"), scoring, None, _is_of_answers(scoring))
+        name = getattr(scoring, "__name__", "score")
+        if name in (*names, _COST) or _TOP.fullmatch(name):  # not the metric that is called so
+            name = f"own {name}"
+        return Metric(name, scoring, None, _is_of_answers(scoring))
     if top := _TOP.fullmatch(scoring):
         return Metric(scoring, partial(_precision_at, float(top[1]), is_share=bool(top[2])))
-    names = [*_ALIASES, *get_scorer_names()]
     if scoring not in names:
         raise InputError(f"unknown metric {scoring!r}; {suggest(scoring, names)}")
     of_answers = _is_of_answers(get_scorer(_ALIASES.get(scoring, scoring)))
     return Metric(scoring, partial(_by_name, scoring), None, of_answers)
+
+
+@dataclass(frozen=True)
+class NumberMetric:
+    """A named score of predictions that are numbers; higher is better.
+
+    `is_squared` says that large errors count by their square, as with `rmse` and `r2`.
+    """
+
+    name: str
+    scorer: Callable[[Any, NDArray[Any], NDArray[Any]], float]
+
+    @property
+    def is_squared(self) -> bool:
+        """Whether it goes by squared errors."""
+        return "squared" in self.name or self.name in ("r2", "explained_variance")
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the score is a negated loss, to be shown without its sign."""
+        return self.name.startswith("neg_")
+
+    def score(self, y: NDArray[Any], predicted: NDArray[Any]) -> float:
+        """Return the score of these predictions; NaN without rows."""
+        if not len(y):
+            return math.nan
+        return float(self.scorer(_Numbers(np.asarray(predicted)), np.zeros((len(y), 1)), y))
+
+
+def find_number_metric(scoring: Any | None) -> NumberMetric:
+    """Return the metric of a regression: "mae" (the default), "rmse", "mse", "r2", or a scorer's.
+
+    >>> find_number_metric("mae").score(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
+    -1.0
+    """
+    if scoring is None:
+        scoring = "mae"
+    if isinstance(scoring, NumberMetric):
+        return scoring
+    name = _OF_NUMBERS.get(scoring, scoring) if isinstance(scoring, str) else None
+    if name is None or name not in _NUMBER_SCORERS:
+        raise InputError(
+            f"unknown metric of a regression {scoring!r}; "
+            f"{suggest(str(scoring), [*_OF_NUMBERS, *_NUMBER_SCORERS])}"
+        )
+    return NumberMetric(name, get_scorer(name))
+
+
+class _Numbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor that has answered already."""
+
+    def __init__(self, predicted: NDArray[Any]) -> None:
+        self.predicted = predicted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002
+        return self.predicted
 
 
 def scoring_to_json(scoring: Scoring | None) -> str | list[list[Any]] | None:
@@ -147,11 +233,7 @@ def scoring_to_json(scoring: Scoring | None) -> str | list[list[Any]] | None:
     metric = find_metric(scoring)
     if metric.costs is not None:
         return [[*map(json_safe, pair), float(cost)] for pair, cost in metric.costs.items()]
-    is_named = isinstance(metric.scorer, partial) and metric.scorer.func in (
-        _by_name,
-        _precision_at,
-    )
-    return metric.name if is_named else None
+    return metric.name if metric.is_named else None
 
 
 def scoring_from_json(data: str | list[list[Any]] | None) -> Scoring | None:
@@ -215,7 +297,7 @@ def _cost_metric(costs: Mapping[tuple[Any, Any], float]) -> Metric:
         matrix = _cost_matrix(costs, answers.classes_)
         return -float(matrix[np.searchsorted(answers.classes_, y), answers.codes].mean())
 
-    return Metric("cost", mean_cost, costs, uses_answers=True)
+    return Metric(_COST, mean_cost, costs, uses_answers=True)
 
 
 def _cost_matrix(

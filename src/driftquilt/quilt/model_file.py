@@ -2,9 +2,10 @@
 
 Weights of all nets are tensors named "number.name"; settings, classes, encoding and explanation
 are one JSON record. A `QuiltSelector` has bytes for weights, and the kind of its estimator in the
-record. Rows are not saved, and neither is code: a model trained by your own learner
-needs that learner again. The header has a SHA-256 of weights and record, so damage is noticed
-before anything is used. Nothing is ever unpickled. A file is replaced as a whole, or not at all.
+record; a regression says so as its `task`, and a net for one keeps predictions of held-out rows.
+Rows are not saved, and neither is code: a model trained by your own learner needs that learner
+again. The header has a SHA-256 of weights and record, so damage is noticed before anything is used.
+Nothing is ever unpickled. A file is replaced as a whole, or not at all.
 
 >>> import numpy as np, tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
@@ -34,7 +35,7 @@ from driftquilt.data.encoder import Encoder
 from driftquilt.errors import DriftquiltError, InputError, LearnerError, ModelFileError
 from driftquilt.files import atomic_write
 from driftquilt.learners.base import Learner, Model
-from driftquilt.learners.mlp import MLP
+from driftquilt.learners.mlp import MLP, MLPRegression
 from driftquilt.quilt.explanation import Selection
 from driftquilt.quilt.method import QuiltModel, TriedBound
 from driftquilt.quilt.metrics import scoring_from_json, scoring_to_json
@@ -43,11 +44,15 @@ from driftquilt.search.shared import Shared
 from driftquilt.text import json_safe
 
 if TYPE_CHECKING:
-    from driftquilt.quilt.classifier import QuiltClassifier
+    from driftquilt.quilt.estimator import QuiltEstimator
 
 __all__ = [
+    "CLASSIFICATION",
     "FORMAT",
+    "HELD_OUT",
     "NET",
+    "REGRESSION",
+    "class_weights_of",
     "classes_from_json",
     "classes_to_json",
     "pack",
@@ -64,14 +69,19 @@ __all__ = [
 FORMAT = 1
 #: The kind of a model that is a net; that of a `QuiltSelector` is its estimator's.
 NET = "net"
+#: The tensors of held-out rows begin so.
+HELD_OUT = "held_out"
 _START = 9  # bytes by which a safetensors file is known
 _SEARCHES = {"Shared": Shared, "Bayes": Bayes}
 
-C = TypeVar("C", bound="QuiltClassifier")
+#: The tasks of a model; files that name none are of the first.
+CLASSIFICATION, REGRESSION = "classification", "regression"
+
+C = TypeVar("C", bound="QuiltEstimator")
 
 
-def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Weights and record of a fitted classifier."""
+def pack(clf: QuiltEstimator) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Weights and record of a fitted estimator."""
     tensors = {
         f"{number}.{name}": tensor
         for number, model in enumerate(clf.model_.models)
@@ -79,22 +89,22 @@ def pack(clf: QuiltClassifier) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]
     }
     # Where a model was trained is not part of it.
     settings, learner = {**clf.get_params(deep=False), "engine": "local"}, clf.learner_
-    if type(learner) is MLP:  # settings may have been changed since; the weights have not
-        settings |= asdict(learner)
+    is_net = type(learner) in (MLP, MLPRegression)
+    if isinstance(learner, MLP) and is_net:  # settings may have changed since; weights have not
+        settings |= learner.as_parameters()
+    of_target, target = clf.pack_target()
     record = {
         "version": __version__,
         "settings": settings_to_json(settings),
-        "learner": None if type(learner) is MLP else learner.settings(),
-        "classes": classes_to_json(clf.classes_),
+        "learner": None if is_net else learner.settings(),
         "encoder": None if clf.encoder_ is None else clf.encoder_.to_json(),
         "rows": None if clf.encoder_ is not None else [clf.row_dtype_.str, *clf.row_shape_],
         "shares": list(clf.model_.shares),
-        "class_weights": None if clf.class_weights_ is None else clf.class_weights_.tolist(),
-        "threshold": clf.threshold_,
         "selection": clf.selection_.to_json(),
         "search": json_safe(clf.search_),
+        **target,
     }
-    return tensors, record
+    return tensors | of_target, record
 
 
 def unpack(
@@ -104,17 +114,22 @@ def unpack(
     learner: Learner | None,
     where: str,
 ) -> C:
-    """The classifier that `pack` took apart; `where` it was found is for messages."""
+    """Return the estimator that `pack` took apart; `where` it was found is for messages."""
     if (kind := record.get("kind", NET)) != NET:
         raise ModelFileError(
             f"{where} holds a model of the kind {kind}; read it with QuiltSelector.load"
+        )
+    if (task := record.get("task", CLASSIFICATION)) != cls.task:
+        raise ModelFileError(
+            f"{where} holds a {task} model, and {cls.__name__} is for {cls.task}; read it with "
+            "driftquilt.load_model"
         )
     try:
         return _restore(cls, tensors, record, learner)
     except DriftquiltError:
         raise
     except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{where} is not a classifier's model file: {error!r}") from error
+        raise ModelFileError(f"{where} is not a net's model file: {error!r}") from error
 
 
 def _restore(
@@ -125,16 +140,15 @@ def _restore(
             f"this model was trained by your own learner, {record['learner']}; pass it "
             "again: QuiltClassifier.load(path, learner=...)"
         )
-    clf = cls(**settings_from_json(record["settings"]), learner=learner)
+    own: dict[str, Any] = {} if learner is None else {"learner": learner}
+    clf = cls(**settings_from_json(record["settings"]), **own)
     clf.learner_ = clf.make_learner()
-    clf.classes_ = classes_from_json(record["classes"])
+    n_outputs = clf.unpack_target(tensors, record)
     clf.selection_ = Selection.from_json(record["selection"])
     shares = tuple(map(float, record.get("shares", ())))
     n_models = len(shares) or len(clf.selection_.folds)
-    models = _models(tensors, clf.learner_, n_models, len(clf.classes_))
+    models = _models(tensors, clf.learner_, n_models, n_outputs)
     clf.model_ = QuiltModel(models=models, shares=shares, selection=clf.selection_)
-    clf.class_weights_ = _class_weights(record, len(clf.classes_))
-    clf.threshold_ = threshold_of(record, len(clf.classes_))
     clf.search_ = [TriedBound(*line) for line in record["search"]]
     clf.disparity_max_ = clf.selection_.disparity_max
     _restore_input(clf, record)
@@ -144,17 +158,17 @@ def _restore(
 
 
 def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
-    """The classes as JSON knows them."""
+    """Return the classes as JSON knows them."""
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 
 def classes_from_json(record: dict[str, Any]) -> NDArray[Any]:
-    """What `classes_to_json` was given."""
+    """Return what `classes_to_json` was given."""
     return np.array(record["values"], dtype=record["dtype"])
 
 
-def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64] | None:
-    """The weights of classes; none in a file whose probabilities they are part of."""
+def class_weights_of(record: dict[str, Any], n_classes: int) -> NDArray[np.float64] | None:
+    """Return the weights of classes; none in a file whose probabilities they are part of."""
     weights = record.get("class_weights")
     if weights is not None and len(weights) != n_classes:
         raise ValueError("not every class has a weight")
@@ -162,7 +176,7 @@ def _class_weights(record: dict[str, Any], n_classes: int) -> NDArray[np.float64
 
 
 def threshold_of(record: dict[str, Any], n_classes: int) -> float | None:
-    """The threshold of two classes; early files have none."""
+    """Return the threshold of two classes; early files have none."""
     threshold = record.get("threshold")
     if threshold is not None and (n_classes != 2 or not 0 <= threshold <= 1):  # noqa: PLR2004
         raise ValueError("a threshold is a probability, and for two classes")
@@ -188,11 +202,12 @@ def _models(
     by_model: list[dict[str, NDArray[Any]]] = [{} for _ in range(n_models)]
     for name, tensor in tensors.items():
         number, _, rest = name.partition(".")
-        by_model[int(number)][rest] = tensor
+        if number != HELD_OUT:
+            by_model[int(number)][rest] = tensor
     return [maker.restore(part, n_classes) for part in by_model]
 
 
-def _restore_input(clf: QuiltClassifier, record: dict[str, Any]) -> None:
+def _restore_input(clf: QuiltEstimator, record: dict[str, Any]) -> None:
     clf.encoder_ = None if record["encoder"] is None else Encoder.from_json(record["encoder"])
     if clf.encoder_ is None:
         dtype, *shape = record["rows"]
@@ -205,23 +220,26 @@ def _restore_input(clf: QuiltClassifier, record: dict[str, Any]) -> None:
 
 
 def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a classifier as JSON knows them; not its learner, which is code."""
-    search, weights = settings["search"], settings["class_weight"]
+    """Return the settings of an estimator as JSON knows them; not its learner, which is code."""
+    search = settings["search"]
     if not isinstance(search, str):
         if type(search).__name__ not in _SEARCHES:
             raise InputError(f"a model with the search {search!r} cannot be saved: it is code")
         plain = {name: np.asarray(value).tolist() for name, value in asdict(search).items()}
         search = {"kind": type(search).__name__, **plain}
-    if isinstance(weights, Mapping):
-        weights = [[json_safe(label), float(weight)] for label, weight in weights.items()]
     state = settings["random_state"]
     changed = {
         "engine": engine if isinstance(engine := settings.get("engine"), str) else "local",
         "search": search,
-        "class_weight": weights,
-        "scoring": scoring_to_json(settings.get("scoring")),
         "random_state": int(state) if isinstance(state, int | np.integer) else None,
     }
+    if "quantiles" in settings:
+        changed["quantiles"] = [*map(float, settings["quantiles"])]
+    else:
+        weights = settings["class_weight"]
+        if isinstance(weights, Mapping):
+            weights = [[json_safe(label), float(weight)] for label, weight in weights.items()]
+        changed |= {"class_weight": weights, "scoring": scoring_to_json(settings.get("scoring"))}
     plain = {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in settings.items()
@@ -231,12 +249,15 @@ def settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
-    """What `settings_to_json` was given."""
-    search, weights = settings["search"], settings["class_weight"]
+    """Return what `settings_to_json` was given."""
+    search = settings["search"]
     if isinstance(search, dict):
         search = dict(search)
         kind = _SEARCHES[search.pop("kind")]
         search = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in search.items()})
+    if "quantiles" in settings:
+        return {**settings, "search": search, "quantiles": tuple(settings["quantiles"])}
+    weights = settings["class_weight"]
     if isinstance(weights, list):
         weights = dict(weights)
     encode = "standard" if settings["encode"] is True else settings["encode"]  # an earlier version

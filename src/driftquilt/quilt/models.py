@@ -12,7 +12,7 @@ model.
 >>> y = (X[:, 0] > 0) ^ (month == "April")
 >>> choice = choose_model(X, y, month, random_state=0)
 >>> choice.kind, type(choice.model).__name__, sorted(choice.scores)
-('net', 'QuiltClassifier', ['hgb', 'net'])
+('hgb', 'QuiltSelector', ['hgb', 'net'])
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from driftquilt.quilt.boosters import BOOSTERS, kind_of, make_booster
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.metrics import Scoring, find_metric
-from driftquilt.quilt.model_file import NET, read_model
+from driftquilt.quilt.model_file import NET, REGRESSION, read_model
+from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.quilt.selector import QuiltSelector
 from driftquilt.text import suggest
 
@@ -73,7 +74,7 @@ class ModelChoice(NamedTuple):
         return self.models[self.kind]
 
     def sentence(self) -> str:
-        """What was chosen, and by how much."""
+        """Return what was chosen, and by how much."""
         if not self.scores:
             return f"The model is {self.kind}: there are too few current rows to compare."
         ahead = self.scores[self.kind] - max(v for k, v in self.scores.items() if k != self.kind)
@@ -98,21 +99,25 @@ def make_selector(
     """
     if kind not in BOOSTERS:
         raise InputError(f"unknown model {kind!r}; {suggest(kind, MODELS)}")
-    ranking = clone(quilt or QuiltClassifier()).set_params(random_state=random_state)
+    if quilt is not None:
+        quilt = clone(quilt).set_params(random_state=random_state)
     return QuiltSelector(
-        make_booster(kind), quilt=ranking, scoring=scoring, random_state=random_state
+        make_booster(kind), quilt=quilt, scoring=scoring, random_state=random_state
     )
 
 
 def kind_of_model(model: Model) -> str:
     """Return the kind of a model: "net", or that of its estimator."""
-    return NET if isinstance(model, QuiltClassifier) else kind_of(model.estimator)
+    return NET if isinstance(model, QuiltClassifier | QuiltRegressor) else kind_of(model.estimator)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read a model that `QuiltClassifier.save` or `QuiltSelector.save` wrote."""
-    is_net = read_model(path)[1].get("kind", NET) == NET
-    return QuiltClassifier.load(path) if is_net else QuiltSelector.load(path)
+def load_model(path: str | os.PathLike[str]) -> Model | QuiltRegressor:
+    """Read a model that the `save` of any of Quilt's estimators wrote."""
+    record = read_model(path)[1]
+    if record.get("kind", NET) != NET:
+        return QuiltSelector.load(path)
+    is_regression = record.get("task") == REGRESSION
+    return QuiltRegressor.load(path) if is_regression else QuiltClassifier.load(path)
 
 
 def choose_model(
@@ -131,23 +136,24 @@ def choose_model(
     log loss. It takes the extra `hgb`.
     """
     metric = find_metric(scoring)
-    other = make_selector(_OTHER, quilt=quilt, scoring=metric, random_state=random_state)
-    other.fit(X, y, segments=segments)
-    net = other.quilt_
-    if net is None:
+    net = QuiltClassifier() if quilt is None else quilt
+    other = make_selector(_OTHER, quilt=net, scoring=metric, random_state=random_state)
+    other.set_params(n_folds=_N_BLOCKS).fit(X, y, segments=segments)
+    fitted = other.quilt_
+    if fitted is None:
         raise InputError("there is no past segment, so there is nothing to choose; fit a model")
     rows = Rows.read(X, y, segments)
     assert other.held_out_ is not None  # noqa: S101  # there is a past
     current = np.flatnonzero(rows.codes == len(rows.segments) - 1)
     if len(current) < _FEWEST:
-        return ModelChoice(NET, {NET: net}, metric.name, {})
+        return ModelChoice(NET, {NET: fitted}, metric.name, {})
     kinds: tuple[str, str] = (_OTHER, NET)  # the preferred one comes last
-    chances = [other.held_out_, _hold_out(net, rows, current)]
+    chances = [other.held_out_, _hold_out(fitted, rows, current)]
     judge = Judge(metric, rows.classes)
     scores = np.array([judge.scores(rows.y[current], p) for p in chances])
     kind = kinds[choose_by_score(scores, errors=ONE_ERROR)]
     found = dict(zip(kinds, scores[:, 0].tolist(), strict=True))
-    return ModelChoice(kind, {NET: net, _OTHER: other}, metric.name, found)
+    return ModelChoice(kind, {NET: fitted, _OTHER: other}, metric.name, found)
 
 
 def _hold_out(net: QuiltClassifier, rows: Rows, current: NDArray[np.intp]) -> NDArray[np.float64]:

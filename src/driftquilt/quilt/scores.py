@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.quilt.metrics import Metric
+from driftquilt.quilt.metrics import LOWEST, Metric
 
 __all__ = [
     "Codes",
@@ -49,7 +49,6 @@ Floats = NDArray[np.float64]
 _TWO = 2
 _N_THRESHOLDS = 99
 _MOST = 2.0**53  # rows
-_LOWEST = 1e-7  # probability; a model that was sure and wrong once does not lose everything
 _FROM_CONFUSION = ("f1", "balanced_accuracy", "precision", "recall")
 _ONE_SIDED = 0.8  # of the rows
 _RANKED = ("roc_auc", "average_precision")
@@ -131,8 +130,8 @@ def weighted_scores(
 
 def is_fast(metric: Metric) -> bool:
     """Return whether all draws are scored at once."""
-    names = ("log_loss", "neg_log_loss", "accuracy", *_FROM_CONFUSION, *_RANKED)
-    return metric.costs is not None or metric.name in names or metric.top is not None
+    is_known = metric.name in ("accuracy", *_FROM_CONFUSION, *_RANKED) or metric.is_log_loss
+    return is_known or metric.costs is not None or metric.top is not None
 
 
 def _row_values(
@@ -143,8 +142,8 @@ def _row_values(
         return -metric.cost_matrix(classes)[y, model.codes]
     if metric.name == "accuracy":
         return np.equal(model.codes, y).astype(np.float64)
-    if metric.name in ("log_loss", "neg_log_loss"):
-        p = np.clip(model.chances, _LOWEST, None)
+    if metric.is_log_loss:
+        p = np.clip(model.chances, LOWEST, None)
         logs: Floats = np.log(p[np.arange(len(y)), y] / p.sum(axis=1))
         return logs
     return None

@@ -1,16 +1,18 @@
 """QuiltSelector: which past rows to train your own model on, for any scikit-learn estimator.
 
 Quilt's own net ranks the past segments. Training sets are nested along that ranking: the current
-rows with nothing, the best past segment, the best 2, 4, ... and all of them, and all of them with
-the current rows weighted up to half of the total. One more has the last two past segments, whatever
-their rank. The estimator itself judges them: blocks in time of the labelled current rows take turns
-at being held out, and what a set is worth is what a model trained on it says of rows that it was
-not trained on. After the first block only the best sets and "everything" go on.
+rows with nothing, the best past segment, the best quarter, half and all of them, and all of them
+with the current rows weighted up to half of the total. One has the last two past segments, whatever
+their rank. For boosted classifiers one more has everything and the age of each row's segment as a
+column, which is 0 in whatever is predicted: the trees divide the past where that helps. The
+estimator itself judges the sets: blocks in time of the labelled current rows take turns at being
+held out, and what a set is worth is what a model trained on it says of rows that it was not trained
+on. The latest block comes first; after it only the best sets and "everything" go on.
 
-The model is a blend of the estimator's fits on these sets, as in `blending`: weights of highest
-likelihood, drawn back towards "everything" as far as the held-out rows leave doubt. Most sets have
-no weight; often one is left. With `scoring`, one set alone replaces the blend where it scores
-higher by more than a standard error.
+The model is a blend of the estimator's fits on two of these sets at most (a few more if the current
+rows lack classes), as in `blending`: weights of highest likelihood, drawn back towards "everything"
+as far as the held-out rows leave doubt. With `scoring`, one set alone replaces the blend where it
+scores higher by more than a standard error.
 
 >>> import numpy as np
 >>> from sklearn.tree import DecisionTreeClassifier
@@ -32,15 +34,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeVar
+from zlib import crc32
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+    is_regressor,
+)
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils import RegressorTags, Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
@@ -50,13 +61,28 @@ from driftquilt.core.selection import Rule
 from driftquilt.data.categories import Categories
 from driftquilt.data.rows import Rows
 from driftquilt.errors import DriftquiltError, InputError, ModelFileError
-from driftquilt.quilt.blending import ONE_ERROR, Judge, blend_weights, choose_by_score
-from driftquilt.quilt.boosters import Stored, comes_from, kind_of
-from driftquilt.quilt.classifier import QuiltClassifier, keep_features, refuse_one_class
+from driftquilt.quilt.blending import (
+    Judge,
+    blend_numbers,
+    blend_weights,
+    choose_by_merit,
+    choose_by_score,
+    replace_mixture,
+)
+from driftquilt.quilt.boosters import BOOSTERS, Stored, comes_from, kind_of
+from driftquilt.quilt.classifier import QuiltClassifier, refuse_one_class
+from driftquilt.quilt.estimator import keep_features
 from driftquilt.quilt.explanation import Selection
-from driftquilt.quilt.metrics import Metric, Scoring, find_metric
+from driftquilt.quilt.metrics import (
+    Metric,
+    NumberMetric,
+    Scoring,
+    find_metric,
+    find_number_metric,
+)
 from driftquilt.quilt.model_file import (
     NET,
+    REGRESSION,
     classes_from_json,
     classes_to_json,
     read_model,
@@ -65,6 +91,7 @@ from driftquilt.quilt.model_file import (
     threshold_of,
     write_model,
 )
+from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.text import json_safe
 
 __all__ = ["QuiltSelector", "TriedSet"]
@@ -72,12 +99,16 @@ __all__ = ["QuiltSelector", "TriedSet"]
 S = TypeVar("S", bound="QuiltSelector")
 
 _N_BEST = 3  # sets that go on after the first block, with "everything"
+_MOST_FITS = 2  # that make up the model
 _BELIEF = 1.0  # rows that speak for each set before any is seen
 _NEGLIGIBLE = 0.05  # share of the model below which a fit is not worth its time
 _SURE = 0.9  # probability of an answer without probabilities
 _LOWEST = 1e-6  # likelihood; a model that was sure and wrong once is not out for good
 _FEWEST_FOLDS = 2
 _RECENT = 2  # past segments of the set that goes by time
+_RANKING_EPOCHS = 15  # enough for an order of the segments
+_AGE = "driftquilt_segment_age"  # name of the column
+_BY_COLUMN = ("monoton", "interaction")  # begin of the names of settings that speak of columns
 _MANY = 10_000  # rows of a fit that threads can speed up; they wait for each other on fewer
 
 
@@ -86,8 +117,8 @@ class TriedSet(NamedTuple):
 
     It has the current rows and those of the `n_segments` best past segments, or the last ones if
     it is `recent`, `n_rows` in all. If it is `balanced`, current rows count up to half of the
-    total. `score` is that of the `n_judged` held-out rows; `share` is how much of the model was
-    trained on it.
+    total; if it `has_age`, the age of a row's segment is one more column. `score` is that of the
+    `n_judged` held-out rows; `share` is how much of the model was trained on it.
     """
 
     n_segments: int
@@ -97,21 +128,26 @@ class TriedSet(NamedTuple):
     score: float
     share: float
     recent: bool = False
+    has_age: bool = False
 
 
 class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Train any classifier on the past segments that still hold.
+    """Train any classifier or regressor on the past segments that still hold.
+
+    Of a regressor, sets are judged by the absolute error of held-out rows, or with a `scoring` such
+    as "rmse" or "r2" by the squared one; there are no classes and no probabilities.
 
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier or regressor
         What is trained: LightGBM, XGBoost, CatBoost, a scikit-learn classifier or pipeline. One
         whose `fit` takes no `sample_weight` is given resampled rows instead. Data frames reach it
         as they are, but for LightGBM, CatBoost, XGBoost with `enable_categorical` and
         `HistGradientBoostingClassifier` they become pandas frames in which text is categories and
         a date is its place in the day, the week and the year.
-    quilt : QuiltClassifier, optional
-        What ranks the past segments; by default `QuiltClassifier()`.
+    quilt : QuiltClassifier or QuiltRegressor, optional
+        What ranks the past segments; by default `QuiltClassifier(max_epochs=15)`, or for a
+        regressor `QuiltRegressor(max_epochs=15)`.
     scoring : str, dict or callable, optional
         What "better" means: the name of a scikit-learn scorer, "precision_at_5%", a cost matrix
         or a scorer; by default the log loss, or the accuracy of an estimator without
@@ -130,7 +166,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     Attributes
     ----------
     estimators_, shares_ : list of estimators, ndarray
-        The fitted estimators, largest share first, and how much of the answer each gives.
+        The fitted estimators, largest share first, and how much of the answer each gives. One
+        whose set `has_age` (`search_`) takes the age of the segment as its last column.
     estimator_ : estimator
         The one with the largest share.
     classes_ : ndarray
@@ -141,13 +178,13 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         What each row given to `fit` counts, by the weights of the segments; for use elsewhere.
     search_ : list of TriedSet
         Every training set that was judged, with its score.
-    metric_ : Metric
+    metric_ : Metric or NumberMetric
         What `scoring` stands for.
-    quilt_ : QuiltClassifier or None
+    quilt_ : QuiltClassifier, QuiltRegressor or None
         What ranked the past segments, fitted; None without a past, and in a loaded model.
     held_out_ : ndarray or None
-        Probabilities of the current rows, in their order, by fits that were not trained on them;
-        None without a past, and in a loaded model.
+        Probabilities of the current rows, or numbers (n, 1), in their order, by fits that were not
+        trained on them; None without a past, and in a loaded model.
     threshold_ : float or None
         Of two classes, the probability from which on `predict` answers the second one; None for
         the most probable class, or with a cost matrix the cheapest. Set it after `fit`, which
@@ -162,7 +199,7 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         quilt: QuiltClassifier | None = None,
         scoring: Scoring | None = None,
         blend: bool = True,
-        n_folds: int = 3,
+        n_folds: int = 2,
         judged_rows: int | None = 2_000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -188,18 +225,21 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         and the estimator is simply trained. Rows of weight 0 count as if they were not there.
         """
         self._check_parameters()
-        seen = Rows.read(X, y, segments, sample_weight)
+        seen = Rows.read(X, y, segments, sample_weight, numbers=self._is_regression)
         kept, rows = np.flatnonzero(seen.weight > 0), seen.weighing(seen.weight)
-        refuse_one_class(rows)
+        if not self._is_regression:
+            refuse_one_class(rows)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         estimator = self.estimator if self.random_state is None else _seeded(self.estimator, seed)
-        trainer = _Trainer(estimator, X, kept, rows.classes, rows.y, seed)
+        trainer = _Trainer(estimator, X, kept, rows, seed)
         ranking = self._rank(rows, seed)
         self.threshold_: float | None = None
         search = _Search(trainer, rows, _order(ranking), self.n_folds, self.judged_rows)
+        self.metric_: Any = self._find_metric()
+        search.metric = self.metric_
         sets = search.judge()
-        self.metric_ = self._find_metric()
-        shares = search.share(sets, self.metric_, blend=self.blend)
+        coverage = getattr(self.quilt_, "coverage_", 1.0) ** 2
+        shares = search.share(sets, blend=self.blend, coverage=coverage)
         by_share = np.argsort(-shares, kind="stable")[: np.count_nonzero(shares)]
         self.held_out_ = search.held_out(sets, shares)
         self._fits = [search.train(sets[number]) for number in by_share]
@@ -207,7 +247,7 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.estimators_ = [fit.model for fit in self._fits]
         self.shares_, self.estimator_ = shares[by_share], self.estimators_[0]
         self.classes_ = rows.classes
-        self.search_ = search.lines(sets, self.metric_, shares)
+        self.search_ = search.lines(sets, shares)
         self.selection_ = search.explain(ranking, sets, shares)
         self.sample_weight_ = np.zeros(len(seen.y))
         self.sample_weight_[kept] = rows.weight * search.row_weights(sets, shares)
@@ -217,9 +257,22 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row; with a cost matrix as `scoring`, the cheapest.
 
-        With `threshold_`, it is the second of two classes from that probability on.
+        With `threshold_`, it is the second of two classes from that probability on. Of a regressor
+        it is the weighted mean of its fits.
         """
+        if self._is_regression:
+            numbers: NDArray[Any] = self._chances(X)[:, 0]
+            return numbers
         return self.answers(self._chances(X))
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy, or of a regressor R2."""
+        kind = RegressorMixin if self._is_regression else ClassifierMixin
+        return float(kind.score(self, X, y, sample_weight))
+
+    @property
+    def _is_regression(self) -> bool:
+        return bool(is_regressor(self.estimator))
 
     def answers(self, probabilities: NDArray[Any]) -> NDArray[Any]:
         """The classes that `predict` answers with at these probabilities."""
@@ -267,6 +320,9 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator).input_tags
+        if self._is_regression:
+            tags.estimator_type, tags.classifier_tags = "regressor", None
+            tags.regressor_tags = RegressorTags()
         tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.string, tags.input_tags.categorical = inner.string, inner.categorical
         return tags
@@ -279,13 +335,13 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         return chances
 
     def _check_parameters(self) -> None:
-        if not hasattr(self.estimator, "fit") or is_regressor(self.estimator):
+        if not hasattr(self.estimator, "fit"):
             raise InputError(
-                f"estimator must be a classifier, but got {self.estimator!r}; there is no "
-                "selection for regression yet"
+                f"estimator must be a classifier or a regressor, but got {self.estimator!r}"
             )
-        if self.quilt is not None and not isinstance(self.quilt, QuiltClassifier):
-            raise InputError(f"quilt must be None or a QuiltClassifier, but got {self.quilt!r}")
+        kind = QuiltRegressor if self._is_regression else QuiltClassifier
+        if self.quilt is not None and not isinstance(self.quilt, kind):
+            raise InputError(f"quilt must be None or a {kind.__name__}, but got {self.quilt!r}")
         if not _is_count(self.n_folds) or self.n_folds < _FEWEST_FOLDS:
             raise InputError(
                 f"n_folds must be a whole number of at least 2, but got {self.n_folds!r}"
@@ -295,21 +351,24 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
                 f"judged_rows must be None or a whole number of at least 1, but got "
                 f"{self.judged_rows!r}"
             )
-        find_metric(self.scoring)
+        self._find_metric()
 
     def _rank(self, rows: Rows, seed: int) -> Selection:
         """Let Quilt score the past segments; there is nothing to score without a past."""
-        self.quilt_: QuiltClassifier | None = None
+        self.quilt_: QuiltClassifier | QuiltRegressor | None = None
         if len(rows.segments) == 1:
             return Selection((), (), (), Rule(), rows.segments[0], len(rows.y))
-        quilt = QuiltClassifier() if self.quilt is None else clone(self.quilt)
+        kind = QuiltRegressor if self._is_regression else QuiltClassifier
+        quilt = kind(max_epochs=_RANKING_EPOCHS) if self.quilt is None else clone(self.quilt)
         if quilt.random_state is None and self.random_state is not None:
             quilt.set_params(random_state=seed)
         self.quilt_ = quilt.fit_rows(rows).forget_rows()
         selection: Selection = self.quilt_.selection_
         return selection
 
-    def _find_metric(self) -> Metric:
+    def _find_metric(self) -> Metric | NumberMetric:
+        if self._is_regression:
+            return find_number_metric(self.scoring)
         has_chances = hasattr(self.estimator, "predict_proba")
         return find_metric(self.scoring or (None if has_chances else "accuracy"))
 
@@ -322,11 +381,15 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A fitted estimator; `codes` are the codes of the classes that it knows."""
+    """A fitted estimator; `codes` are the codes of the classes that it knows.
+
+    If it `has_age`, it takes the age of a row's segment as one more column.
+    """
 
     model: Any
     labels: NDArray[Any]
     codes: NDArray[np.intp]
+    has_age: bool = False
 
     @classmethod
     def of_one_class(cls, labels: NDArray[Any], codes: NDArray[np.intp]) -> _Fit:
@@ -334,7 +397,10 @@ class _Fit:
         return cls(DummyClassifier().fit(np.zeros((1, 1)), labels), labels, codes)
 
     def chances(self, X: Any, n_classes: int) -> NDArray[np.float64]:
-        """Return the class probabilities of each row, (n, C)."""
+        """Return the class probabilities of each row, (n, C); numbers are (n, 1)."""
+        X = _add_age(X, 0) if self.has_age else X
+        if not n_classes:
+            return np.asarray(self.model.predict(X), dtype=np.float64).reshape(-1, 1)
         if hasattr(self.model, "predict_proba"):
             known = np.asarray(self.model.predict_proba(X), dtype=np.float64)
             chances = np.zeros((len(known), n_classes))
@@ -354,22 +420,28 @@ class _Trainer:
         estimator: Any,
         X: Any,
         kept: NDArray[np.intp],
-        classes: NDArray[Any],
-        y: NDArray[np.integer[Any]],
+        rows: Rows,
         seed: int,
     ) -> None:
         self.estimator = estimator
         self.categories = _categories(estimator, X)
         self.X = self.categories.apply(X if hasattr(X, "__getitem__") else np.asarray(X))
-        self.kept, self.classes, self.y, self.seed = kept, classes, y, seed
+        self.kept, self.classes, self.y, self.seed = kept, rows.classes, rows.y, seed
+        self.age = len(rows.segments) - 1 - rows.codes
+        self.takes_age = _takes_age(estimator, self.X)
 
-    def fit(self, rows: NDArray[np.intp], weight: NDArray[np.float64]) -> _Fit:
+    def fit(
+        self, rows: NDArray[np.intp], weight: NDArray[np.float64], *, has_age: bool = False
+    ) -> _Fit:
         """Fit a fresh estimator on rows of these numbers, each with its weight."""
         keyword = _weight_keyword(self.estimator)
         is_weighted = bool((weight != weight[0]).any())
         if is_weighted and not keyword:
             rows = _resample(rows, weight, self.seed)
-        codes, places = np.unique(self.y[rows], return_inverse=True)
+        no_codes = np.zeros(0, dtype=np.intp)
+        codes, places = no_codes, no_codes
+        if len(self.classes):
+            codes, places = np.unique(self.y[rows], return_inverse=True)
         if len(codes) == 1:  # which many estimators refuse
             return _Fit.of_one_class(self.classes[codes], codes)
         options: dict[str, Any] = {keyword: weight} if is_weighted and keyword else {}
@@ -378,6 +450,7 @@ class _Trainer:
         # XGBoost takes labels from 0 on without a gap.
         is_coded = comes_from(_last_step(self.estimator), "xgboost")
         labels = np.arange(len(codes)) if is_coded else self.classes[codes]
+        target = labels[places] if len(self.classes) else self.y[rows]
         model = clone(self.estimator)
         # Only this class gives the steps of a pipeline their weights.
         is_pipeline = isinstance(model, Pipeline)
@@ -385,8 +458,10 @@ class _Trainer:
             config_context(**({"enable_metadata_routing": False} if is_pipeline else {})),
             threadpool_limits(1 if len(rows) < _MANY else None, "openmp"),
         ):
-            model.fit(self.take(rows), labels[places], **options)
-        return _Fit(model, labels, codes)
+            X = self.take(rows)
+            X = _add_age(X, self.age[rows]) if has_age else X
+            model.fit(X, target, **options)
+        return _Fit(model, labels, codes, has_age)
 
     def take(self, rows: NDArray[np.intp]) -> Any:
         """Return rows of these numbers as the estimator takes them."""
@@ -404,6 +479,7 @@ class _Set:
     n_segments: int
     balanced: bool
     recent: bool
+    has_age: bool
     past: NDArray[np.intp]
     chances: NDArray[np.float64]
 
@@ -430,6 +506,7 @@ class _Search:
     ) -> None:
         self.trainer, self.rows, self.order = trainer, rows, order
         self.n_folds, self.judged_rows = n_folds, judged_rows
+        self.metric: Metric | NumberMetric = find_metric(None)
         is_current = rows.codes == len(order)
         self.current, self.past = np.flatnonzero(is_current), np.flatnonzero(~is_current)
         self.rank = np.empty(len(order) + 1, dtype=np.intp)
@@ -438,45 +515,57 @@ class _Search:
     def sets(self) -> list[_Set]:
         """Return every training set, "everything" first."""
         n = len(self.order)
-        sizes = [n, *(k for k in (0, *(2**power for power in range(n.bit_length()))) if k < n)]
-        sets = [self._make_set(size) for size in sizes]
+        sizes = sorted({0, 1, n // 4, -(-n // 2)} - {n})
+        sets = [self._make_set(size) for size in (n, *sizes)]
         if not n:
-            return sets
+            return sets[:1]
         sets.append(self._make_set(n, balanced=True))
+        if self.trainer.takes_age:
+            sets.append(self._make_set(n, has_age=True))
         recent = self._make_set(_RECENT, recent=True)
         is_new = not any(np.array_equal(recent.past, one.past) for one in sets)
         return [*sets, recent] if is_new else sets
 
     def judge(self) -> list[_Set]:
-        """Hold blocks of current rows out, one after the other; give up poor sets after one."""
+        """Hold blocks of current rows out, the latest first; give up poor sets after that one."""
         sets = self.sets()
         if len(sets) == 1:
             return sets
         running = sets
-        for block in np.array_split(np.arange(len(self.current)), self.n_folds):
+        for block in np.array_split(np.arange(len(self.current)), self.n_folds)[::-1]:
             if not len(block):
                 continue
             for one in running:
                 one.chances[block] = self._hold_out(one, block)
             if running is sets:
-                likelihood = [self._log_likelihood(one, block).mean() for one in sets]
-                best = np.argsort(likelihood)[::-1][:_N_BEST]
+                merit = [self._merit(one, block).mean() for one in sets]
+                best = np.argsort(merit)[::-1][:_N_BEST]
                 running = [sets[number] for number in sorted({0, *best.tolist()})]
         return sets
 
-    def share(self, sets: Sequence[_Set], metric: Metric, *, blend: bool) -> NDArray[np.float64]:
-        """Return how much of the model each set is to make up."""
+    def share(
+        self, sets: Sequence[_Set], *, blend: bool, coverage: float = 1.0
+    ) -> NDArray[np.float64]:
+        """Return how much of the model each set is to make up.
+
+        Of a regression, `coverage` is how far held-out rows are trusted.
+        """
         if len(sets) == 1:
             return np.ones(1)
         whole = [number for number, one in enumerate(sets) if one.judged.all()]
-        likelihood = np.stack(
-            [np.exp(self._log_likelihood(sets[number], slice(None))) for number in whole]
-        )
+        metric, shares = self.metric, np.zeros(len(sets))
+        if isinstance(metric, NumberMetric):
+            shares[whole] = self._share_numbers([sets[k] for k in whole], coverage, blend=blend)
+            return shares
+        likelihood = np.stack([np.exp(self._merit(sets[number], slice(None))) for number in whole])
         y, weight = self.rows.y, self.rows.weight[self.current]
         coverage = float(np.isin(y[self.past], np.unique(y[self.current])).mean())
         belief = np.full(len(whole), _BELIEF)
         mixture = blend_weights(likelihood, weight, coverage, belief=belief, negligible=_NEGLIGIBLE)
-        # Preferred ones come last: those that use more of the past, the blend after all.
+        if coverage == 1:  # else the present says too little of a set to leave it out
+            mixture[np.argsort(-mixture, kind="stable")[_MOST_FITS:]] = 0.0
+            mixture /= mixture.sum()
+        # Preferred ones come late: those that use more of the past, the blend after all.
         singles = sorted(range(len(whole)), key=lambda k: (sets[whole[k]].n_segments, k == 0))
         options = [*np.eye(len(whole))[singles], *([mixture] if blend else [])]
         if not blend or metric.name != "log_loss":
@@ -484,11 +573,30 @@ class _Search:
             blends = [np.tensordot(v, chances, axes=1) for v in options]
             judge = Judge(metric, self.rows.classes)
             scores = [judge.scores(y[self.current], one) for one in blends]
-            errors = {"errors": ONE_ERROR} if blend else {}
-            mixture = options[choose_by_score(np.array(scores), **errors)]
-        shares = np.zeros(len(sets))
+            choose = replace_mixture if blend else choose_by_score
+            mixture = options[choose(np.array(scores))]
         shares[whole] = mixture
         return shares
+
+    def _share_numbers(
+        self, sets: Sequence[_Set], coverage: float, *, blend: bool
+    ) -> NDArray[np.float64]:
+        """Return the shares of sets that were judged on all rows, "everything" first."""
+        weight = self.rows.weight[self.current]
+        if blend:
+            outputs = np.stack([one.chances for one in sets])
+            return blend_numbers(outputs, self._errors, weight, coverage, negligible=_NEGLIGIBLE)
+        by_past = sorted(range(len(sets)), key=lambda k: (sets[k].n_segments, k == 0))
+        merit = np.stack([-self._errors(sets[k].chances) for k in by_past])
+        shares: NDArray[np.float64] = np.eye(len(sets))[by_past[choose_by_merit(merit, weight)]]
+        return shares
+
+    def _errors(self, predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the error of each current row, as the metric counts it."""
+        off = predicted[:, 0] - self.rows.y[self.current]
+        is_squared = isinstance(self.metric, NumberMetric) and self.metric.is_squared
+        errors: NDArray[np.float64] = off**2 if is_squared else np.abs(off)
+        return errors
 
     def held_out(
         self, sets: Sequence[_Set], shares: NDArray[np.float64]
@@ -513,23 +621,27 @@ class _Search:
             weights[one.past] += share * self._past_weight(one, self.current)
         return weights
 
-    def lines(
-        self, sets: Sequence[_Set], metric: Metric, shares: NDArray[np.float64]
-    ) -> list[TriedSet]:
+    def lines(self, sets: Sequence[_Set], shares: NDArray[np.float64]) -> list[TriedSet]:
         """Return every set in a line."""
-        y = self.rows.y[self.current]
         return [
             TriedSet(
                 one.n_segments,
                 one.balanced,
                 len(one.past) + len(self.current),
                 int(one.judged.sum()),
-                metric.score(y[one.judged], one.chances[one.judged], self.rows.classes),
+                self._score(one),
                 float(share),
                 one.recent,
+                one.has_age,
             )
             for one, share in zip(sets, shares, strict=True)
         ]
+
+    def _score(self, one: _Set) -> float:
+        y, chances = self.rows.y[self.current][one.judged], one.chances[one.judged]
+        if isinstance(self.metric, NumberMetric):
+            return self.metric.score(y, chances[:, 0])
+        return self.metric.score(y, chances, self.rows.classes)
 
     def explain(
         self, ranking: Selection, sets: Sequence[_Set], shares: NDArray[np.float64]
@@ -545,11 +657,18 @@ class _Search:
         blend = (float(whole), float(max(1 - whole - alone, 0.0)), float(alone))
         return replace(ranking, weights=tuple(weights.tolist()), blend=blend)
 
-    def _make_set(self, n_segments: int, *, balanced: bool = False, recent: bool = False) -> _Set:
+    def _make_set(
+        self,
+        n_segments: int,
+        *,
+        balanced: bool = False,
+        recent: bool = False,
+        has_age: bool = False,
+    ) -> _Set:
         codes, n = self.rows.codes[self.past], len(self.order)
         past = self.past[codes >= n - n_segments if recent else self.rank[codes] < n_segments]
-        chances = np.full((len(self.current), len(self.rows.classes)), np.nan)
-        return _Set(n_segments, balanced, recent, past, chances)
+        chances = np.full((len(self.current), max(len(self.rows.classes), 1)), np.nan)
+        return _Set(n_segments, balanced, recent, has_age, past, chances)
 
     def _hold_out(self, one: _Set, block: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return what a fit without a block of current rows says of them."""
@@ -567,7 +686,8 @@ class _Search:
         weight[past] *= drawn * self._past_weight(one, current)
         rows = np.sort(np.concatenate([past, current]))
         total = drawn * self.rows.weight[past].sum() + self.rows.weight[current].sum()
-        return self.trainer.fit(rows, weight[rows] * (total / weight[rows].sum()))
+        weights = weight[rows] * (total / weight[rows].sum())
+        return self.trainer.fit(rows, weights, has_age=one.has_age)
 
     def _past_weight(self, one: _Set, current: NDArray[np.intp]) -> float:
         """Return what a past row counts beside a current one."""
@@ -576,7 +696,11 @@ class _Search:
         ratio = self.rows.weight[current].sum() / self.rows.weight[one.past].sum()
         return min(1.0, float(ratio))
 
-    def _log_likelihood(self, one: _Set, rows: Any) -> NDArray[np.float64]:
+    def _merit(self, one: _Set, rows: Any) -> NDArray[np.float64]:
+        """Return the log-likelihood of each row; of numbers the negated error."""
+        if isinstance(self.metric, NumberMetric):
+            merit: NDArray[np.float64] = -self._errors(one.chances)[rows]
+            return merit
         codes = self.rows.y[self.current][rows]
         of_truth = one.chances[rows][np.arange(len(codes)), codes]
         logs: NDArray[np.float64] = np.log(np.maximum(of_truth, _LOWEST))
@@ -589,9 +713,9 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
     tensors = {
         str(number): np.frombuffer(stored.dump(fit.model), dtype=np.uint8)
         for number, fit in enumerate(model._fits)
-        if len(fit.codes) > 1
+        if len(fit.codes) != 1
     }
-    fits = [[classes_to_json(fit.labels), fit.codes.tolist()] for fit in model._fits]
+    fits = [[classes_to_json(f.labels), f.codes.tolist(), f.has_age] for f in model._fits]
     record = {
         "version": __version__,
         "kind": kind_of(model.estimator),
@@ -599,11 +723,13 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         "settings": _settings_to_json(model.get_params(deep=False)),
         "classes": classes_to_json(model.classes_),
         "fits": fits,
+        "checksums": {number: crc32(part.tobytes()) for number, part in tensors.items()},
         "shares": model.shares_.tolist(),
         "categories": model._categories.to_json(),
         "n_features": int(model.n_features_in_),
         "names": list(getattr(model, "feature_names_in_", ())) or None,
         "threshold": model.threshold_,
+        **({"task": REGRESSION} if model._is_regression else {}),
         "selection": model.selection_.to_json(),
         "search": json_safe(model.search_),
     }
@@ -613,14 +739,17 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
 def _unpack(cls: type[S], tensors: dict[str, NDArray[Any]], record: dict[str, Any]) -> S:
     """Return the selector that `_pack` took apart."""
     stored, fits = Stored.from_json(record["estimator"]), list[_Fit]()
-    for number, (labels, codes) in enumerate(record["fits"]):
+    for number, (labels, codes, has_age) in enumerate(record["fits"]):
         known = classes_from_json(labels), np.array(codes, dtype=np.intp)
         content = tensors.get(str(number))
         if content is None:
             fits.append(_Fit.of_one_class(*known))
         else:
-            fits.append(_Fit(stored.load(content.tobytes()), *known))
-    models = [fit.model for fit in fits if len(fit.codes) > 1]
+            damaged = crc32(content.tobytes()) != record["checksums"][str(number)]
+            if damaged:  # a library may crash on it
+                raise ValueError(f"estimator {number} is damaged")
+            fits.append(_Fit(stored.load(content.tobytes()), *known, has_age))
+    models = [fit.model for fit in fits if len(fit.codes) != 1]
     model = cls(stored.make(models), **_settings_from_json(record["settings"]))
     model._fits, model._categories = fits, Categories.from_json(record["categories"])
     model.classes_ = classes_from_json(record["classes"])
@@ -634,18 +763,19 @@ def _unpack(cls: type[S], tensors: dict[str, NDArray[Any]], record: dict[str, An
     model.n_features_in_ = record["n_features"]
     if record["names"] is not None:
         model.feature_names_in_ = np.array(record["names"], dtype=object)
-    if len(fits) != len(model.shares_) or max(map(max, (fit.codes for fit in fits))) >= len(
-        model.classes_
-    ):
+    codes = [code for fit in fits for code in fit.codes.tolist()]
+    if len(fits) != len(model.shares_) or max(codes, default=-1) >= len(model.classes_):
         raise ValueError("shares, estimators and classes do not belong together")
     return model
 
 
 def _settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
     quilt, state = settings["quilt"], settings["random_state"]
-    if quilt is not None and quilt.learner is not None:
+    if getattr(quilt, "learner", None) is not None:
         raise InputError("a model whose quilt has your own learner cannot be saved: it is code")
-    metric = None if settings["scoring"] is None else find_metric(settings["scoring"])
+    scoring, metric, is_regression = settings["scoring"], None, is_regressor(settings["estimator"])
+    if scoring is not None and not is_regression:
+        metric = find_metric(scoring)
     if metric is not None and not metric.is_named:
         raise InputError(
             f"a model with the scoring {metric.name!r} cannot be saved: it is code; give the name "
@@ -654,7 +784,9 @@ def _settings_to_json(settings: dict[str, Any]) -> dict[str, Any]:
     costs = metric and metric.costs and [[*pair, cost] for pair, cost in metric.costs.items()]
     return {
         "quilt": None if quilt is None else settings_to_json(quilt.get_params(deep=False)),
-        "scoring": costs or (metric and metric.name),
+        "scoring": find_number_metric(scoring).name
+        if scoring is not None and is_regression
+        else costs or (metric and metric.name),
         "blend": bool(settings["blend"]),
         "n_folds": int(settings["n_folds"]),
         "judged_rows": None if settings["judged_rows"] is None else int(settings["judged_rows"]),
@@ -666,7 +798,8 @@ def _settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
     quilt, scoring = settings["quilt"], settings["scoring"]
     if isinstance(scoring, list):
         scoring = {(truth, answer): cost for truth, answer, cost in scoring}
-    made = None if quilt is None else QuiltClassifier(**settings_from_json(quilt))
+    kind = QuiltRegressor if "quantiles" in (quilt or {}) else QuiltClassifier
+    made = None if quilt is None else kind(**settings_from_json(quilt))
     return {**settings, "quilt": made, "scoring": scoring}
 
 
@@ -684,10 +817,40 @@ def _categories(estimator: Any, X: Any) -> Categories:
         return Categories.fit(X)
     if comes_from(estimator, "catboost") and estimator.get_params().get("cat_features") is None:
         return Categories.fit(X, missing="")
-    if isinstance(estimator, HistGradientBoostingClassifier):
+    if isinstance(estimator, HistGradientBoostingClassifier | HistGradientBoostingRegressor):
         by_type = isinstance(estimator.categorical_features, str)
         return Categories.fit(X, limit=estimator.max_bins) if by_type else Categories()
     return Categories()
+
+
+def _takes_age(estimator: Any, X: Any) -> bool:
+    """Return whether the age of a segment can be one more column.
+
+    Only gradient boosting divides the past by it, and no setting may speak of single columns.
+    """
+    if is_regressor(estimator):  # for which it was not measured
+        return False
+    if kind_of(estimator) not in BOOSTERS or not (isinstance(X, np.ndarray) or _is_pandas(X)):
+        return False
+    settings = {name: value for name, value in estimator.get_params().items() if value is not None}
+    by_column = (list, tuple, dict, np.ndarray)
+    return (
+        not any(isinstance(value, by_column) for value in settings.values())
+        and not any(name.startswith(_BY_COLUMN) for name in settings)
+        and _AGE not in getattr(X, "columns", ())
+    )
+
+
+def _is_pandas(X: Any) -> bool:
+    return bool(nw.dependencies.is_pandas_dataframe(X))
+
+
+def _add_age(X: Any, age: ArrayLike) -> Any:
+    """Return the rows with the age of their segment as the last column."""
+    if _is_pandas(X):
+        return X.assign(**{_AGE: age})
+    matrix = np.asarray(X)
+    return np.column_stack([matrix, np.broadcast_to(age, len(matrix))])
 
 
 def _last_step(estimator: Any) -> Any:

@@ -25,6 +25,7 @@ from driftquilt.report.svg import picture
 __all__ = ["Drawing", "draw_selection", "draw_selections"]
 
 _WIDTH = 860  # of two panels side by side
+_ZOOM = 2  # pixels of a PNG
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,13 @@ class Drawing:
             file.write(image)
         return target
 
-    def to_png(self, zoom: float = 2.0) -> bytes:
-        """Return the drawing in light colours as PNG, with `zoom` times as many pixels."""
+    def to_png(self) -> bytes:
+        """Return the drawing in light colours as PNG, with twice as many pixels each way."""
         try:
             import resvg_py  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtraError("resvg-py", extra="report") from error
-        return bytes(resvg_py.svg_to_bytes(svg_string=self.svg, zoom=zoom))
+        return bytes(resvg_py.svg_to_bytes(svg_string=self.svg, zoom=_ZOOM))
 
 
 def draw_selections(selections: Mapping[str, Selection]) -> Drawing:

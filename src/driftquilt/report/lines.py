@@ -370,7 +370,7 @@ def _stroke(points: Sequence[tuple[float, float]]) -> str:
 
 
 def _signed(step: float) -> str:
-    """A number after another: a minus divides them as well as a space."""
+    """Return a number to append: a minus separates it as well as a space."""
     text = f"{round(step, 2) or 0:g}"
     return text if text.startswith("-") else f" {text}"
 

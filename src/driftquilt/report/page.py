@@ -142,12 +142,12 @@ def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
     return {method: float(np.mean(values)) for method, values in by_method.items()}
 
 
-def page_of_decision(decision: Decision, *, title: str = "") -> Page:
+def page_of_decision(decision: Decision) -> Page:
     """Return a page with the one selection of a decision."""
     accuracies = {m.name: m.accuracy for m in decision.methods if m.accuracy is not None}
     drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.correct)
     return Page(
-        title or f"Retraining for {decision.current}",
+        f"Retraining for {decision.current}",
         decision.sentences(),
         (drift,),
         None,
@@ -167,7 +167,6 @@ def page_of_replay(
     replayed: Replayed,
     baselines: Counts | None = None,
     *,
-    title: str = "",
     origin: Origin | None = None,
     warnings: Sequence[str] = (),
     columns: Sequence[ColumnFacts] = (),
@@ -180,7 +179,7 @@ def page_of_replay(
     skipped = replayed.n_skipped
     without = f"{plural(skipped, 'row')} without {replayed.label!r}, skipped"
     return Page(
-        title or f"Replay of {plural(replayed.n_rows, 'row')}",
+        f"Replay of {plural(replayed.n_rows, 'row')}",
         _sentences(replayed, alone=bool(baselines)),
         tuple(_drift(replayed, drift, counts) for drift in replayed.drifts),
         _rolling(replayed, counts, tuple(row for row in whole if row >= replayed.window)),

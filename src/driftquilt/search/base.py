@@ -55,13 +55,13 @@ class Search(Protocol):
 
 
 def finish(run: Run[M], disparity_max: float, candidate: float | None = None) -> Trial[M]:
-    """The trial that a run stands for when nothing more is done with it."""
+    """Return the trial that a run stands for when nothing more is done with it."""
     tried = disparity_max if candidate is None else candidate
     return Trial(tried, disparity_max, run.best_loss, run.finished, tuple(run.epochs), run.best)
 
 
 def best(trials: Iterable[Trial[M]]) -> Trial[M]:
-    """The trial with the lowest validation loss; of equal ones, the smallest bound."""
+    """Return the trial with the lowest validation loss; of equal ones, the smallest bound."""
     winner = min(trials, key=lambda trial: (trial.validation_loss, trial.disparity_max))
     expect_finite(winner.validation_loss)
     return winner

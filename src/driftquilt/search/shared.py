@@ -69,7 +69,7 @@ class Shared:
         return [replace(self, candidates=tuple(bounds[a:b])) for a, b in pairwise(cuts)]
 
     def bounds(self, disparity: NDArray[np.float64]) -> dict[float, float]:
-        """The bound of each candidate, by the disparities before training."""
+        """Return the bound of each candidate, by the disparities before training."""
         candidates = sorted(set(self.candidates))
         if not self.relative:
             return {candidate: candidate for candidate in candidates}
@@ -117,7 +117,7 @@ def _go_on(branch: _Branch[M], bounds: Mapping[float, float]) -> list[_Branch[M]
 def _part(
     run: Run[M], bounds: Mapping[float, float], candidates: Sequence[float]
 ) -> list[_Branch[M]]:
-    """The run for the candidates that agree with the first, and a fork for each other choice."""
+    """Return the run for candidates that agree with the first, and a fork for other choices."""
     groups: dict[bytes, list[float]] = {}
     chosen = {c: run.task.rule.keep(run.score(), bounds[c]) for c in candidates}
     for candidate, selected in chosen.items():

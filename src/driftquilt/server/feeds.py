@@ -95,7 +95,7 @@ class _FeedThread(threading.Thread):
                 self._wait(error, _LATER)
 
     def status(self) -> Feed:
-        """What came so far, and what is in the way."""
+        """Return what came so far, and what is in the way."""
         source, tally = self._source, self._tally
         troubles = [one.trouble for one in (source, self._sink) if one is not None]
         return Feed(

@@ -301,7 +301,7 @@ class Routes:
         return json_response(worker.status(), 201, headers, replayed=replayed)
 
     async def get_stream(self, _: Request, at: schemas.StreamParameters) -> Response:
-        """A stream as it is now."""
+        """Return a stream as it is now."""
         return json_response(self._registry[at.name].status())
 
     async def delete_stream(self, _: Request, at: schemas.StreamParameters) -> Response:
@@ -312,7 +312,7 @@ class Routes:
     # The past of a stream.
 
     async def list_events(self, _: Request, at: schemas.EventsParameters) -> Response:
-        """A page of events, oldest first."""
+        """Return a page of events, oldest first."""
         return json_response(payloads.events(self._registry[at.name], at.after, at.limit))
 
     async def live_events(self, request: Request, at: schemas.LiveParameters) -> Response:
@@ -331,7 +331,7 @@ class Routes:
         return await self._read(at.name, payloads.segments)
 
     async def list_selections(self, _: Request, at: schemas.StreamParameters) -> Response:
-        """The rows of the quilt."""
+        """Return the rows of the quilt."""
         return await self._read(at.name, payloads.selections)
 
     async def get_selection(self, _: Request, at: schemas.SelectionParameters) -> Response:
@@ -339,11 +339,11 @@ class Routes:
         return await self._read(at.name, lambda worker: payloads.selection(worker, at.number))
 
     async def get_accuracy(self, _: Request, at: schemas.StreamParameters) -> Response:
-        """The curve that the page draws."""
+        """Return the curve that the page draws."""
         return json_response(payloads.accuracy(self._registry[at.name]))
 
     async def get_drawing(self, _: Request, at: schemas.DrawingParameters) -> Response:
-        """The quilt, the line of accuracy, or a small line without numbers, as the page has it."""
+        """Return the quilt, the line of accuracy, or a small line without numbers."""
         worker = self._registry[at.name]
         drawing = await self._on_thread(lambda: payloads.drawing(worker, at), True)
         return Response(drawing, media_type=_SVG)
@@ -355,7 +355,7 @@ class Routes:
         return await self._read(at.name, payloads.models)
 
     async def get_model_file(self, _: Request, at: schemas.ModelFileParameters) -> Response:
-        """A model as `QuiltClassifier.load` or an ONNX runtime reads it."""
+        """Return a model as `QuiltClassifier.load` or an ONNX runtime reads it."""
         worker = self._registry[at.name]
         content = await self._on_thread(
             lambda: payloads.model_bytes(worker, at.version, at.format), True

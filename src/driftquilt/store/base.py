@@ -181,11 +181,11 @@ class Store(ABC):
 
     @abstractmethod
     def open_rows(self) -> pa.Table:
-        """The rows of the open segment: every column it has had, null where a batch had none."""
+        """Return the rows of the open segment: all its columns, null where a batch lacks one."""
 
     @abstractmethod
     def read(self, number: int) -> pa.Table:
-        """The rows of a sealed segment."""
+        """Return the rows of a sealed segment."""
 
     @abstractmethod
     def drop(self, number: int) -> None:
@@ -218,11 +218,11 @@ class Store(ABC):
 
     @abstractmethod
     def pending(self) -> list[PendingHead]:
-        """The pending requests, in order of their numbers."""
+        """Return the pending requests, in order of their numbers."""
 
     @abstractmethod
     def read_pending(self, number: int) -> PendingRequest | None:
-        """The pending request that has this row; None if there is none."""
+        """Return the pending request that has this row; None if there is none."""
 
     @abstractmethod
     def close(self, *, discard: bool = False) -> None:
@@ -267,7 +267,7 @@ def state_to_json(state: State | None) -> dict[str, str]:
 
 
 def record_to_json(record: Mapping[str, Any]) -> str:
-    """The record of a model as one JSON text."""
+    """Return the record of a model as one JSON text."""
     if not isinstance(record, Mapping):
         raise InputError(
             f"the record of the model is a {type(record).__name__}; give values by key"
@@ -276,7 +276,7 @@ def record_to_json(record: Mapping[str, Any]) -> str:
 
 
 def tensors_to_bytes(tensors: Any) -> bytes:
-    """What is kept of a model, which nobody can change any more."""
+    """Return what is kept of a model, which nobody can change any more."""
     if not isinstance(tensors, bytes | bytearray | memoryview):
         raise InputError(
             f"a model is kept as bytes, not as {type(tensors).__name__}; give those that "
@@ -286,7 +286,7 @@ def tensors_to_bytes(tensors: Any) -> bytes:
 
 
 def name_to_json(name: SegmentName) -> str:
-    """The name of a segment as JSON."""
+    """Return the name of a segment as JSON."""
     if name is not None and type(name) not in (str, int, float):
         raise InputError(
             f"a segment cannot be called {name!r} ({type(name).__name__}); give a string, an int, "
@@ -305,10 +305,10 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def find(kept: Mapping[int, T], number: int, what: str) -> T:
-    """The segment or model of that number; `InputError` if there is none."""
+    """Return the segment or model of that number; `InputError` if there is none."""
     try:
         return kept[number]
-    except (KeyError, TypeError):  # a list is no key
+    except (KeyError, TypeError):  # a list cannot be a key
         numbers = [*kept]
         there = f"there are {numbers}" if len(numbers) < _MANY else f"there are {len(numbers)}"
         raise InputError(f"there is no {what} {number!r} in the store; {there}") from None

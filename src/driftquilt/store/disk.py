@@ -149,7 +149,7 @@ class DiskStore(Store):
                 return self._open_rows.table(self._manifest.blocks(), self._kept.n_sealed)
 
     def read(self, number: int) -> pa.Table:
-        """The rows, mapped from the file; its checksum is looked at once."""
+        """Return the rows, mapped from the file; its checksum is looked at once."""
         with self._working("reading a segment"):
             segment = find(self._kept.segments, number, "segment")
             checked = segment.number in self._checked

@@ -55,7 +55,7 @@ def export(store: Store, path: str | os.PathLike[str]) -> int:
 
 
 def _open_rows(store: Store) -> tuple[int, pa.Table]:
-    """The open rows and their number; once more if they were sealed in between."""
+    """Return the open rows and their number; once more if they were sealed in between."""
     number, rows = store.next_segment, store.open_rows()
     return (number, rows) if store.next_segment == number else _open_rows(store)
 

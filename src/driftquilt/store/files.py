@@ -117,7 +117,7 @@ class Disk:
     """The machine's own disk."""
 
     def connect(self, path: Path) -> Connection:
-        """The one connection that writes and checkpoints: WAL, and a sync at every commit."""
+        """Open the one connection that writes and checkpoints: WAL, and a sync at every commit."""
         return open_sqlite(path)
 
     def create(self, path: Path) -> NewFile:
@@ -130,7 +130,7 @@ class Disk:
         path.unlink(missing_ok=True)
 
     def make_folder(self, path: Path) -> None:
-        """A folder and those on the way to it, durably."""
+        """Make a folder and those on the way to it, durably."""
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
         for folder in missing:
@@ -187,7 +187,7 @@ def write_file(disk: Disk, path: Path, fill: Callable[[Sink], object]) -> tuple[
 
 
 def open_sqlite(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
-    """A connection of the standard library's, ready for the manifest."""
+    """Return a connection of the standard library's, ready for the manifest."""
     connection = sqlite3.connect(path, timeout=1, isolation_level=None, check_same_thread=False)
     try:
         prepare(connection, synchronous)
@@ -198,14 +198,14 @@ def open_sqlite(path: Path, synchronous: str = "FULL") -> sqlite3.Connection:
 
 
 def prepare(connection: Connection, synchronous: str = "FULL") -> None:
-    """Settings of the connection; exclusive, so that no second one can come in between."""
+    """Set the connection up; exclusive, so that no second one can come in between."""
     for setting in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", f"synchronous={synchronous}"):
         list(connection.execute(f"PRAGMA {setting}"))
     list(connection.execute("PRAGMA fullfsync=1"))  # macOS: a sync that reaches the platter
 
 
 def trouble(path: Path, doing: str, error: BaseException) -> StoreError:
-    """An error of the disk or the database, as an error of ours."""
+    """Return an error of the disk or the database, as an error of ours."""
     full = getattr(error, "errno", None) in _FULL or "disk is full" in str(error)
     damaged = isinstance(error, sqlite3.DatabaseError) and any(
         sign in str(error) for sign in ("malformed", "not a database", "decode")
@@ -230,7 +230,7 @@ def translated(path: Path, doing: str) -> Iterator[None]:
 
 
 def read_segment_file(path: Path, segment: SealedSegment, *, check: bool) -> pa.Table:
-    """The mapped rows; `check` looks at the checksum too, which reads the whole file once."""
+    """Return the mapped rows; `check` also compares the checksum, which reads the whole file."""
     what = f"segment {segment.number} ({segment.name!r}, {segment.n_rows} rows)"
     _expect_length(path, segment.n_bytes, what)
     data = pa.memory_map(str(path)).read_buffer()
@@ -241,7 +241,7 @@ def read_segment_file(path: Path, segment: SealedSegment, *, check: bool) -> pa.
 
 
 def read_model_file(path: Path, model: StoredModel) -> bytes:
-    """The bytes, with the checksum they were written with."""
+    """Return the bytes, with the checksum they were written with."""
     what = f"model {model.number}"
     _expect_length(path, model.n_bytes, what)
     data = path.read_bytes()
@@ -274,12 +274,12 @@ def _advice(what: str) -> str:
 
 
 def segment_path(store: Path, number: int) -> Path:
-    """The file of a segment."""
+    """Return the file of a segment."""
     return store / "segments" / f"{number:06}.arrow"
 
 
 def model_path(store: Path, number: int) -> Path:
-    """The file of a model."""
+    """Return the file of a model."""
     return store / "models" / f"{number:06}.safetensors"
 
 
@@ -353,14 +353,14 @@ class Hold:
 
 
 def take_hold(disk: Disk, path: Path) -> Hold:
-    """The lock on a store's folder, which is made if it is missing."""
+    """Return the lock on a store's folder, which is made if it is missing."""
     _expect_ours(path)
     disk.make_folder(path)
     return Hold(path)
 
 
 def make_folders(disk: Disk, path: Path) -> None:
-    """The folders inside, which last when this returns."""
+    """Make the folders inside, which last when this returns."""
     for folder in ("segments", "models"):
         disk.make_folder(path / folder)
     disk.sync_folder(path)
@@ -386,7 +386,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 def not_ours(path: Path, whose: str) -> StoreError:
-    """The error for a manifest that is `whose` database."""
+    """Return the error for a manifest that is `whose` database."""
     return StoreError(
         f"{path} is damaged or not ours: it is {whose} database; restore the store from a copy, "
         "or give another path"

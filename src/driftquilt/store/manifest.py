@@ -165,14 +165,14 @@ class Manifest:
             self._connection.execute("DELETE FROM pending WHERE number = ?", (number,))
 
     def pending(self) -> Iterator[PendingHead]:
-        """The pending requests without their content, in order."""
+        """Yield the pending requests without their content, in order."""
         for number, n_rows, n_bytes, key in self._connection.execute(
             "SELECT number, n_rows, length(content), key FROM pending ORDER BY number"
         ):
             yield PendingHead(number, n_rows, n_bytes, json.loads(key))
 
     def read_pending(self, number: int) -> PendingRequest | None:
-        """The request that has this row; `ValueError` if it is damaged."""
+        """Return the request that has this row; `ValueError` if it is damaged."""
         for first, n_rows, came, kind, key, crc, content in self._connection.execute(
             "SELECT * FROM pending WHERE number <= ? ORDER BY number DESC LIMIT 1", (number,)
         ):
@@ -183,12 +183,12 @@ class Manifest:
         return None
 
     def blocks(self) -> Iterator[RowBlock]:
-        """The open rows, oldest first."""
+        """Yield the open rows, oldest first."""
         for row in self._connection.execute("SELECT * FROM batches ORDER BY last"):
             yield RowBlock(*row)
 
     def layouts(self) -> dict[int, BlockLayout]:
-        """The layouts of the open rows by number; `ValueError` if one is damaged."""
+        """Return the layouts of the open rows by number; `ValueError` if one is damaged."""
         schemas = ((n, pa.ipc.read_schema(pa.py_buffer(data))) for n, data in self._get("layouts"))
         return {number: BlockLayout(number, schema) for number, schema in schemas}
 

@@ -82,7 +82,7 @@ class OpenRows:
     def take(
         self, batch: pa.RecordBatch, n_before: int
     ) -> tuple[list[RowBlock], BlockLayout | None]:
-        """The batch as bytes, and its layout if that is new; `InputError` changes nothing."""
+        """Return the batch as bytes, and its layout if new; `InputError` changes nothing."""
         if not isinstance(batch, pa.RecordBatch):
             raise InputError(
                 f"a store takes a pyarrow.RecordBatch, not {type(batch).__name__}; make one with "
@@ -102,7 +102,7 @@ class OpenRows:
         return blocks, None if known else layout
 
     def rows(self, blocks: Iterable[RowBlock], n_before: int) -> Iterator[pa.RecordBatch]:
-        """The rows of the blocks under one schema, in large batches."""
+        """Return the rows of the blocks under one schema, in large batches."""
         return gather(decode(blocks, self._layouts, n_before), self.schema)
 
     def table(self, blocks: Iterable[RowBlock], n_before: int) -> pa.Table:
@@ -143,7 +143,7 @@ class BlockLayout:
         self._length = (0, 0)  # rows and bytes of the last packed batch: most are alike
 
     def encode(self, batch: pa.RecordBatch, n_before: int) -> list[RowBlock]:
-        """The batch as one block, as many as its size takes, or none if it has no rows."""
+        """Return the batch as one block, as many as its size takes, or none if it has no rows."""
         if not batch.num_rows:
             return []
         message = memoryview(batch.serialize())
@@ -168,7 +168,7 @@ class BlockLayout:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def unwrap(self, message: Any, n_rows: int) -> pa.RecordBatch:
-        """A batch that is not packed."""
+        """Return a batch that is not packed."""
         batch = pa.ipc.read_record_batch(pa.py_buffer(message), self.schema)
         if batch.num_rows != n_rows:
             raise ValueError("some open rows are missing")
@@ -197,7 +197,7 @@ class BlockLayout:
 def decode(
     blocks: Iterable[RowBlock], layouts: Mapping[int, BlockLayout], n_before: int
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of all blocks in order, small packed ones joined; `ValueError` for damage."""
+    """Yield the rows of all blocks in order, small packed ones joined; `ValueError` for damage."""
     counted = _count(blocks, n_before)
     for (number, packed, n_rows), group in groupby(counted, key=lambda pair: pair[1]):
         if number not in layouts:
@@ -226,14 +226,14 @@ def _crc(last: int, layout: int, packed: bool, data: Any) -> int:
 
 
 def _dtypes(schema: pa.Schema) -> list[np.dtype[Any]]:
-    """The bytes of each column's values as numpy sees them; none if some have no fixed width."""
+    """Return the types of columns as numpy sees them; none if one has no fixed width."""
     if not all(types.is_integer(t) or types.is_floating(t) for t in schema.types):
         return []
     return [np.dtype(t.to_pandas_dtype()) for t in schema.types]
 
 
 def unify(held: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """One schema for the rows of both; `InputError` if a column cannot be both."""
+    """Return one schema for the rows of both; `InputError` if a column cannot be both."""
     columns = dict(zip(held.names, held.types, strict=True))
     for name, kind in zip(given.names, given.types, strict=True):
         before = columns.get(name, kind)
@@ -248,7 +248,7 @@ def unify(held: pa.Schema, given: pa.Schema) -> pa.Schema:
 
 
 def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch without metadata and categories; `InputError` if it cannot be kept."""
+    """Return the batch without metadata and categories; `InputError` if it cannot be kept."""
     names = batch.schema.names
     if not names or len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -259,14 +259,14 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows under a schema that `unify` made of theirs and others."""
+    """Return the rows under a schema that `unify` made of theirs and others."""
     if batch.schema.equals(schema):
         return batch
     return pa.RecordBatch.from_arrays(fit_columns(batch, schema), schema=schema)
 
 
 def gather(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of all batches under one schema, in batches of about a million rows or 1 GiB."""
+    """Yield the rows of all batches under one schema, a million rows or 1 GiB at a time."""
     return join_batches((fit(batch, schema) for batch in batches), _MANY_BYTES, _MANY_ROWS)
 
 

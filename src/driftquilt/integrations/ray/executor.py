@@ -237,7 +237,7 @@ def submit(task: Any, *arguments: Any) -> Any:
 
 
 def get(ref: Any) -> Any:
-    """What a task gave; an exception of the task as it was raised there."""
+    """Return what a task gave; an exception of the task as it was raised there."""
     try:
         return ray.get(ref)
     except RayError as error:

@@ -50,7 +50,8 @@ from driftquilt.integrations.ray.shards import (
     read_rows,
     scan_file,
 )
-from driftquilt.quilt.classifier import QuiltClassifier, check_parameters
+from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.estimator import check_parameters
 from driftquilt.quilt.executor import Executor, Threads
 from driftquilt.quilt.method import Quilt
 
@@ -114,7 +115,7 @@ def _expect_rows_to_train(classifier: QuiltClassifier) -> None:
 
 
 def local_paths(files: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The paths as every process knows them; InputError if there are none, or one twice."""
+    """Return the paths as every process knows them; InputError if there are none, or one twice."""
     names = [] if isinstance(files, str | os.PathLike) else [os.fspath(path) for path in files]
     paths = [path if "://" in path else str(Path(path).absolute()) for path in names]
     if not paths:
@@ -126,14 +127,14 @@ def local_paths(files: Iterable[str | os.PathLike[str]]) -> list[str]:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """What segments are called, which no two may share."""
+    """Return what segments are called, which no two may share."""
     plain = [urlsplit(path).path if "://" in path else path for path in paths]
     names = [PurePosixPath(path).stem for path in plain]
     return names if len(set(names)) == len(names) else list(paths)
 
 
 def _features(summaries: Sequence[FileSummary], label: str, drop: set[str]) -> list[str]:
-    """The columns to learn from, in the order in which files have them first."""
+    """Return the columns to learn from, in the order in which files have them first."""
     known = list(dict.fromkeys(name for one in summaries for name in one.columns))
     if strangers := drop.difference(known):
         raise InputError(f"no file has the columns to drop {sorted(strangers)}; they have {known}")
@@ -151,7 +152,7 @@ def _draw(
     summaries: Sequence[FileSummary],
     sampling: Sampling,
 ) -> list[pa.Table]:
-    """The rows of each file that a training may draw from."""
+    """Return the rows of each file that a training may draw from."""
     sampled = sampling if sampling.score_rows is not None else replace(sampling, score_rows=1)
     counts = np.array([one.n_rows for one in summaries], dtype=np.intp)
     taken = sampled.count_rows_to_keep(counts, len(columns.features))
@@ -164,7 +165,7 @@ def _draw(
 
 
 def _take(columns: _Columns, item: tuple[str, tuple[int, ...], NDArray[np.intp]]) -> pa.Table:
-    """Some rows; values stand in place of codes, which one file may have and another not."""
+    """Return some rows; values stand in place of codes, which one file may have and another not."""
     path, blocks, rows = item
     table = read_rows(path, blocks, rows, [columns.label, *columns.features])
     fields = [
@@ -196,7 +197,7 @@ def _read(
     names: Sequence[str],
     summaries: Sequence[FileSummary],
 ) -> Rows:
-    """The rows as `QuiltClassifier` keeps them; of every class, also one without a row here."""
+    """Return rows as `QuiltClassifier` keeps them, with every class, also one without a row."""
     table = pa.concat_tables(drawn, promote_options="permissive")
     codes = np.repeat(np.arange(len(drawn), dtype=np.int32), [len(part) for part in drawn])
     known = [name for name in columns.features if table[name].null_count < len(table)]

@@ -105,7 +105,7 @@ def _distinct(path: str, label: str, column: pa.ChunkedArray) -> list[Hashable]:
 def read_rows(
     path: str, blocks: Sequence[int], rows: slice | NDArray[np.intp], columns: Any = None
 ) -> pa.Table:
-    """Some rows, by rising number, from a file whose blocks are so long; None is all columns.
+    """Read some rows, by rising number, from a file of blocks so long; None is all columns.
 
     A column that the file does not have is null.
     """
@@ -254,7 +254,7 @@ def _runs(paths: Sequence[str], summaries: Sequence[FileSummary]) -> Iterator[_R
 
 
 def _chunks(parts: Iterator[_Run], enough: int) -> Iterator[list[_Run]]:
-    """Runs that follow each other, as many as have enough rows."""
+    """Yield runs that follow each other, as many as have enough rows."""
     chunk, n_rows = list[_Run](), 0
     for run in parts:
         chunk.append(run)
@@ -272,7 +272,7 @@ def _load(reading: Reading, chunk: Sequence[_Run]) -> list[_Loaded]:
 
 
 def _load_file(reading: Reading, chunk: Sequence[_Run]) -> Iterator[_Loaded]:
-    """The runs of one file, which is read once: a block of it may hold the rows of many."""
+    """Yield the runs of one file, which is read once: a block of it may hold the rows of many."""
     start, stop = chunk[0].start, chunk[-1].stop
     columns = [*reading.encoder.names_in, reading.label]
     table = read_rows(chunk[0].path, chunk[0].blocks, slice(start, stop), columns)

@@ -112,7 +112,7 @@ class RemoteStream:
         self._actor = actor
 
     def predict_many(self, X: Any) -> list[Label | None]:
-        """The most probable label of each row of a table or list."""
+        """Return the most probable label of each row of a table or list."""
         return list(self._ask("predict_many", list(iter_rows(X))))
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:

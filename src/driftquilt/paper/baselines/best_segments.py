@@ -132,7 +132,7 @@ def _accuracy(model: Model, rows: Segment) -> float:
 
 
 def _rank(tried: TriedSubset) -> tuple[float, float, int]:
-    """The lower, the better; a training that diverged is as bad as none."""
+    """Return what to sort by, the best first; a training that diverged is as bad as none."""
     if math.isinf(tried.validation_loss):
         return math.inf, math.inf, 0
     return -tried.validation_accuracy, tried.validation_loss, len(tried.names)

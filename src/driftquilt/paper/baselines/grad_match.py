@@ -105,7 +105,7 @@ class GradMatch(SubsetTraining):
 def _factors(
     rows: Segment, batches: Sequence[NDArray[np.intp]], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """What multiplies the weight of each row, shape (n,): 1 in the mean over batches in use."""
+    """Return factors of the weights of rows, shape (n,): 1 in the mean over batches in use."""
     factor = np.zeros(len(rows))
     for batch, weight in zip(batches, weights, strict=True):
         factor[batch] = weight / rows.weight[batch].sum(dtype=np.float64)
@@ -142,7 +142,7 @@ def match(
 def _fit(
     normal: NDArray[np.float64], aim: NDArray[np.float64], weights: NDArray[np.float64], added: int
 ) -> NDArray[np.float64]:
-    """The best weights ≥ 0 of the atoms in use and one more (Lawson and Hanson's inner loop)."""
+    """Fit weights ≥ 0 of the atoms in use and one more (Lawson and Hanson's inner loop)."""
     used = np.append(np.flatnonzero(weights), added)
     now = weights[used]
     while True:

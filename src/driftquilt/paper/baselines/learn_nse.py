@@ -156,7 +156,7 @@ def _float32(X: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def windows(history: History, current: Segment) -> list[Segment]:
-    """The stream in windows as long as the current segment, which is the last one.
+    """Return the stream in windows as long as the current segment, which is the last one.
 
     A window has the name of its last row's segment.
     """

@@ -76,7 +76,7 @@ class SubsetTraining(Training, ABC):
         n_rows: int,
         rng: np.random.Generator,
     ) -> Segment:
-        """The rows to train on next, about `n_rows` of those given."""
+        """Return the rows to train on next, about `n_rows` of those given."""
 
     def adapt(self, history: History, current: Segment) -> SubsetModel:
         n_classes = self.count_classes(history, current)

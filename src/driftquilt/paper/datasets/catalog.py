@@ -33,7 +33,7 @@ class Description:
     """What is known of a data set, and the state it is in on this machine.
 
     `place` is where `load` takes it from: a file, an address, or "made in code". `is_intact`
-    tells whether its checksum holds, None if that was not looked at or it is not here;
+    is whether its checksum holds, None if that was not checked or the file is not here;
     `problem` says what is wrong if it does not hold.
     """
 
@@ -51,12 +51,12 @@ class Description:
 
 
 def names() -> tuple[str, ...]:
-    """The data sets in the paper's order."""
+    """Return the data sets in the paper's order."""
     return (*_SYNTHETIC, *REAL)
 
 
 def load(name: str, *, original_order: bool = False, n_segments: int | None = None) -> Stream:
-    """A stream of the paper, in the published order of rows.
+    """Return a stream of the paper, in the published order of rows.
 
     `original_order=True` undoes the shuffle inside segments. `n_segments` is how many segments
     to take, from the first: any number of a synthetic stream, which is made to go on for as
@@ -75,7 +75,7 @@ def load(name: str, *, original_order: bool = False, n_segments: int | None = No
 
 
 def describe(name: str, *, check: bool = True) -> Description:
-    """What is known of a data set; nothing is fetched.
+    """Return what is known of a data set; nothing is fetched.
 
     `check=False` leaves the checksum alone, and so is quick.
     """

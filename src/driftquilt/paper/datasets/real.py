@@ -110,7 +110,7 @@ class RealStream:
         return f"{self.name}.parquet"
 
     def stream(self, features: NDArray[np.float64], labels: NDArray[np.int64]) -> Stream:
-        """The rows as a stream, unchecked."""
+        """Return the rows as a stream, unchecked."""
         size = self.segment_size
         starts = tuple(range(size, size * self.n_segments, size))
         return Stream(
@@ -209,7 +209,7 @@ REAL = {
 
 
 def load_real(real: RealStream, *, source: str | None = None) -> Stream:
-    """The whole stream in its published order; `source` is an address in place of `SOURCE`."""
+    """Load the whole stream in its published order; `source` is used in place of `SOURCE`."""
     path = find_file(real)
     if path is not None:
         return read_file(real, path)
@@ -232,7 +232,7 @@ def cache_folder() -> Path:
 
 
 def read_file(real: RealStream, path: Path) -> Stream:
-    """The stream in a Parquet file; InputError if the file is damaged or holds other rows."""
+    """Read the stream in a Parquet file; InputError if it is damaged or holds other rows."""
     try:
         with open_data([path]) as data:
             features = _read_numbers(data.table, real.feature_names)
@@ -336,7 +336,7 @@ class _Body(Protocol):
 
 
 def fetch(url: str, *, max_bytes: int = MAX_BYTES, timeout: float = _TIMEOUT) -> bytes:
-    """The body of the answer to a GET."""
+    """Return the body of the answer to a GET."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise FetchError(f"{url} is neither http nor https")
     try:

@@ -97,7 +97,7 @@ class Stream:
         return True
 
     def first(self, n_segments: int) -> Stream:
-        """The stream up to the end of its segment number `n_segments` - 1."""
+        """Return the stream up to the end of its segment number `n_segments` - 1."""
         check_count("n_segments", n_segments)
         if n_segments > self.n_segments:
             raise InputError(f"{self.name} has {self.n_segments} segments, not {n_segments}")
@@ -118,7 +118,7 @@ class Stream:
 
 
 def shuffle_inside(segments: NDArray[np.int64]) -> NDArray[np.intp]:
-    """The order in which the published arrays hold the rows of each segment.
+    """Return the order in which the published arrays hold the rows of each segment.
 
     Published row i is row `order[i]` of the stream as it was made: one generator serves the
     whole stream and gives each segment in turn a permutation of its rows.

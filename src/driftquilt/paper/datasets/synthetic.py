@@ -77,7 +77,7 @@ def sine(n_segments: int = 8, n_rows: int = 2000, *, original_order: bool = Fals
 
 
 def hyperplane(n_segments: int = 8, n_rows: int = 2000, *, original_order: bool = False) -> Stream:
-    """A plane through the middle of the unit cube that turns at every row, without rest.
+    """Return a plane through the middle of the unit cube that turns at every row, without rest.
 
     Of its 10 weights the first two walk up or down by 0.01 a row, and turn round with a chance
     of 9 %. The label is 1 on the upper side.

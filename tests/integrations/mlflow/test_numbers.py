@@ -1,0 +1,24 @@
+"""What MLflow loads of a regressor answers with numbers and intervals; it takes no MLflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+
+from driftquilt import QuiltRegressor
+from driftquilt.integrations.mlflow import _load_pyfunc
+from tests.quilt.test_regressor import drifting
+
+
+def test_numbers_and_intervals_are_those_of_the_regressor(tmp_path: Path) -> None:
+    X, y, month, X_test, _ = drifting()
+    model = QuiltRegressor(hidden_units=8, max_epochs=3, random_state=0, n_jobs=1)
+    model.fit(X, y, segments=month).save(tmp_path / "model")
+    rows = pd.DataFrame(X_test, index=np.arange(len(X_test)) + 7)
+    answers = _load_pyfunc(str(tmp_path / "model")).predict(rows)
+    assert list(answers.columns) == ["prediction", "low", "high"]
+    assert answers.index.equals(rows.index)
+    np.testing.assert_array_equal(answers["prediction"], model.predict(X_test))
+    np.testing.assert_array_equal(answers[["low", "high"]], model.predict_interval(X_test))
