@@ -49,13 +49,8 @@ def by_detector(
     gets the number of rows done and of all rows, now and then.
     """
     check_table(table)
-<<<<<<< HEAD
     learning = Learning(make_detector(detector, seed), seed, n_recent=1, panel="rows")
-    guard, begins, last_drift = Guard() if guard is None else guard, [0], 0
-=======
-    learning = Learning(make_detector(detector, seed), seed, n_recent=1)
     guard, begins, last_drift = Guard(), [0], 0
->>>>>>> origin/main
     for row, x, y in labelled_rows(table, label, drop):
         fired = learning.learn(x, y)
         n_current = row + 1 - begins[-1]
