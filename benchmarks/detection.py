@@ -51,7 +51,8 @@ __all__ = ["DATASETS", "DETECTORS", "Judged", "judge", "main", "measure", "run",
 #: Those of the nine whose concepts change at known rows.
 DATASETS = ("sea", "sine", "usenet1", "usenet2")
 DETECTORS = (
-    "adwin", "ddm", "eddm", "hddm_a", "hddm_w", "kswin", "page_hinkley", "hdddm", "dawidd",
+    "experts", "adwin", "ddm", "eddm", "hddm_a", "hddm_w", "kswin", "page_hinkley", "hdddm",
+    "dawidd",
 )  # fmt: skip
 
 

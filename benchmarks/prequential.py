@@ -87,7 +87,7 @@ def ours_on(rows: LabelledRows, seed: int) -> float:
 def online_on(rows: LabelledRows, seed: int) -> float:
     """Accuracy of the net alone; its weights begin as those in the stream of the same seed."""
     seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-    learning = Learning(Never(), seed, n_recent=1)
+    learning = Learning(Never(), seed, n_recent=1, panel="rows")
     for x, y in rows:
         learning.learn(x, y)
     return learning.n_right / learning.n_rows

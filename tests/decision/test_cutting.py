@@ -198,7 +198,9 @@ def test_a_detector_cuts_where_a_stream_finds_its_drifts() -> None:
     segments = by_detector(table, "label", drop=["segment"])
     begins = [int(name.split()[1].split("-")[0]) for name in segments.dictionary.to_pylist()]
     # A stream that never trains has the online net alone, as the cut has.
-    stream = QuiltStream(QuiltClassifier(random_state=0), n_wait=20_000, segment_rows=20_000)
+    stream = QuiltStream(
+        QuiltClassifier(random_state=0), "adwin", n_wait=20_000, segment_rows=20_000, panel="rows"
+    )
     stream._engine.learning.online._seed = 0
     rows = table.drop_columns(["segment", "label"]).to_pylist()
     stream.learn_many(rows, table["label"].to_pylist())

@@ -69,7 +69,7 @@ def rows(n_rows: int, seed: int = 0) -> list[LabelledRow]:
 
 
 def estimator(**settings: Any) -> QuiltClassifier:
-    tiny = {"hidden_units": 8, "n_folds": 2, "max_epochs": 4, "n_jobs": 1, "random_state": 0}
+    tiny = {"hidden_units": 8, "n_folds": 2, "max_epochs": 15, "n_jobs": 1, "random_state": 0}
     return QuiltClassifier(**(tiny | settings))
 
 

@@ -18,7 +18,7 @@ from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.settings import LET_ALL_THROUGH
 from tests.crash.disk import SimulatedDisk, SimulatedFiles, UnsyncedDisk
-from tests.stream.streams import LabelledRow, hasty, learn, left, rows, start
+from tests.stream.streams import LabelledRow, estimator, hasty, learn, left, rows, start
 
 ROWS = rows(66)
 SETTINGS: dict[str, Any] = {
@@ -28,6 +28,7 @@ SETTINGS: dict[str, Any] = {
     "max_segments": 1,
     "max_models": 1,
     "checkpoint_rows": 16,
+    "estimator": estimator(max_epochs=2, hidden_units=4),
 }
 BATCH = 6
 

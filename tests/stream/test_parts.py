@@ -67,7 +67,7 @@ def test_settings_refuse_what_makes_no_sense(wrong: dict[str, Any]) -> None:
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(InputError, match="segment_rows is 50, fewer than the 100 rows"):
-        StreamSettings(segment_rows=50)
+        StreamSettings(n_wait=100, segment_rows=50)
     with pytest.raises(InputError, match="max_rows is 900, fewer than the 1000 rows"):
         StreamSettings(segment_rows=1000, max_rows=900)
     with pytest.raises(InputError, match="a stream has no setting 'n_weight'; it has n_wait,"):
@@ -102,7 +102,7 @@ def test_the_least_used_go_until_the_rest_is_within_bounds(
 
 def test_use_fades_towards_the_latest_weight() -> None:
     history = History(MemoryStore(), StreamSettings())
-    history.restore({"1": 1.0})
+    history.restore({"1": 1.0}, {})
     for _ in range(10):
         history.use({1: 0.25, 2: 1.0})  # of which the second is not there
     assert history.used == {1: pytest.approx(0.25, abs=1e-3)}

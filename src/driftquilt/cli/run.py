@@ -78,10 +78,10 @@ def run(
     time: Annotated[
         str | None, typer.Option(help="Column with the time: rows are replayed in its order.")
     ] = None,
-    detector: Annotated[str, typer.Option(help="Drift detector, by name.")] = "adwin",
+    detector: Annotated[str, typer.Option(help="Drift detector, by name.")] = "experts",
     n_wait: Annotated[
         int, typer.Option(help="Rows to gather after a drift before a model is trained.", min=8)
-    ] = 100,
+    ] = 25,
     store: Annotated[
         Path | None,
         typer.Option(help="Folder that keeps the stream, to continue it later.", file_okay=False),

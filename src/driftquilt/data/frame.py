@@ -102,6 +102,16 @@ class Frame:
         columns = [[row.get(name) for row in rows] for name in names]
         return cls.of_columns(names, columns, len(rows))
 
+    def with_constants(self, row: Row) -> Frame:
+        """Return the frame with more columns, each the same value in every row."""
+        names = [name for name, value in row.items() if not isinstance(value, str)]
+        constants = np.array([row[name] for name in names], dtype=np.float64)
+        numbers = np.hstack([self.numbers, np.tile(constants, (len(self), 1))])
+        texts = {name: [row[name]] * len(self) for name in row if name not in names}
+        return replace(
+            self, names=(*self.names, *names), numbers=numbers, texts={**self.texts, **texts}
+        )
+
     @classmethod
     def of_matrix(cls, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Frame:
         """Rows as lists of plain values, one for each name."""

@@ -49,7 +49,7 @@ def by_detector(
     gets the number of rows done and of all rows, now and then.
     """
     check_table(table)
-    learning = Learning(make_detector(detector, seed), seed, n_recent=1)
+    learning = Learning(make_detector(detector, seed), seed, n_recent=1, panel="rows")
     guard, begins, last_drift = Guard(), [0], 0
     for row, x, y in labelled_rows(table, label, drop):
         fired = learning.learn(x, y)
@@ -59,7 +59,7 @@ def by_detector(
             begins.append(row + 1)
             last_drift = row + 1
         elif fired:
-            learning.detector = learning.detector.fresh()
+            learning.restart_detector()
         if watch is not None and row % _WATCH_EVERY == 0:
             watch(row, table.num_rows)
     begins = [begin for begin in begins if begin < table.num_rows]

@@ -41,6 +41,7 @@ from driftquilt.detectors.named import DETECTORS
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
+from driftquilt.stream.experts.evidence import KIND
 
 __all__ = ["RiverQuilt"]
 
@@ -80,8 +81,8 @@ class RiverQuilt(base.MiniBatchClassifier):
     Parameters
     ----------
     detector
-        What finds drifts: a name such as "adwin", its settings as a dictionary, or a detector,
-        such as one of `river.drift`.
+        What finds drifts: "experts", a name such as "adwin", its settings as a dictionary, or a
+        detector, such as one of `river.drift`.
     n_wait
         Rows of a new segment to gather before a model is trained for it.
     refresh
@@ -97,8 +98,8 @@ class RiverQuilt(base.MiniBatchClassifier):
 
     def __init__(
         self,
-        detector: Any = "adwin",
-        n_wait: int = 100,
+        detector: Any = "experts",
+        n_wait: int = 25,
         refresh: float | None = 2.0,
         max_segments: int = 200,
         hidden_units: int = 256,
@@ -152,7 +153,7 @@ class RiverQuilt(base.MiniBatchClassifier):
     def __setstate__(self, state: dict[str, Any]) -> None:
         store = state.pop("_store")
         vars(self).update(state)
-        known = store.state["stream"]["detector"]["kind"] in DETECTORS
+        known = store.state["stream"]["detector"]["kind"] in (KIND, *DETECTORS)
         detector = None if known else copy.deepcopy(self.detector)
         self._stream = _SparseStream.open(store, detector=detector)
 

@@ -91,6 +91,14 @@ class _Streams(Collector):
             if status.metric is not None and status.score is not None:
                 score.add_metric([stream, status.metric], status.score)
         yield score
+        experts = GaugeMetricFamily(
+            "driftquilt_expert_share", "Share of the answer that each kind of expert has.",
+            labels=["stream", "expert"],
+        )  # fmt: skip
+        for stream, status in statuses.items():
+            for expert, share in _by_kind(status.experts).items():
+                experts.add_metric([stream, expert], share)
+        yield experts
         feeds = {name: status.feed for name, status in statuses.items() if status.feed is not None}
         for name, grows, text, field in _OF_FEEDS:
             values = {stream: getattr(feed, field) for stream, feed in feeds.items()}
@@ -136,3 +144,12 @@ def _family(kind: Any, name: str, text: str, values: Mapping[str, float]) -> Met
 def _n_used(worker: StreamWorker) -> int:
     trainings = [event for event in worker.view.events if isinstance(event, ModelTrained)]
     return len(trainings[-1].used) if trainings else 0
+
+
+def _by_kind(experts: Mapping[str, float]) -> dict[str, float]:
+    """Shares by kind of expert; models as they were trained, which come and go, are one."""
+    shares: dict[str, float] = {}
+    for name, share in experts.items():
+        kind = "archived" if name.startswith("model ") else name
+        shares[kind] = shares.get(kind, 0.0) + share
+    return shares

@@ -24,7 +24,6 @@ from typing import Any
 
 import msgspec
 
-from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier, present_weights
 from driftquilt.quilt.metrics import find_metric
@@ -40,7 +39,7 @@ from driftquilt.store.disk import DiskStore
 from driftquilt.store.files import DISK
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL
-from driftquilt.stream.settings import Guard, StreamSettings
+from driftquilt.stream.settings import Guard, StreamSettings, find_detector
 from driftquilt.stream.workers import Workers
 
 __all__ = ["StreamRegistry"]
@@ -189,8 +188,9 @@ def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
         QuiltClassifier(random_state=new.random_state, class_weight=new.class_weight),
         new.detector,
         store=store,
-        guard=Guard(**msgspec.to_builtins(new.guard)),
+        guard=None if new.guard is None else Guard(**msgspec.to_builtins(new.guard)),
         scoring=new.metric,
+        panel="rows",  # labels come after other rows were predicted
         **settings,
     )
 
@@ -204,8 +204,8 @@ def _expect_new(new: NewStream) -> None:
         )
     parts: dict[str, Callable[[], object]] = {
         "settings": lambda: StreamSettings(**new.settings),  # type: ignore[arg-type]
-        "guard": lambda: Guard(**msgspec.to_builtins(new.guard)),
-        "detector": lambda: make_detector(new.detector, 0),
+        "guard": lambda: new.guard and Guard(**msgspec.to_builtins(new.guard)),
+        "detector": lambda: find_detector(new.detector, 0),
         "metric": lambda: find_metric(new.metric),
     }
     for part, make in parts.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from driftquilt.data.columns import FLOAT32_MAX
 from driftquilt.server.tokens import Scope
@@ -225,8 +225,8 @@ class NewStream(_Strict):
         | Annotated[
             dict[str, Safe | float | str | bool | None], Meta(max_length=_MAX_DETECTOR_SETTINGS)
         ]
-    ) = "adwin"
-    guard: GuardBody = field(default_factory=GuardBody)
+    ) = "experts"
+    guard: GuardBody | None = None
     settings: dict[str, Safe | float | None] = {}
     schema: Schema | None = None
     random_state: Annotated[int, Meta(ge=0, lt=2**32)] | None = None
@@ -319,6 +319,7 @@ class Stream(_Strict):
     label_delay: Delays | None
     failure: str | None
     feed: Feed | None
+    experts: dict[str, float]
 
 
 class Streams(_Strict):

@@ -18,12 +18,14 @@ training that did not end begins again.
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from driftquilt.data.frame import Frame, Label, Row
+from driftquilt.data.frame import Label, Row
 from driftquilt.errors import StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store
@@ -45,7 +47,9 @@ from driftquilt.stream.events import (
     keep,
     read_event,
 )
-from driftquilt.stream.learning import Champion, Learning
+from driftquilt.stream.experts.evidence import Evidence
+from driftquilt.stream.experts.trained import Champion
+from driftquilt.stream.learning import Learning
 from driftquilt.stream.persistence import (
     History,
     drop_models,
@@ -64,6 +68,17 @@ from driftquilt.text import json_safe
 
 __all__ = ["Engine"]
 
+_log = logging.getLogger("driftquilt.stream")
+
+# How a panel cuts segments and trains, when there is no drift; see `Engine._plan_segment`.
+_SPAN = 4  # times n_wait: rows of a segment after a drift
+_GROWTH = 1.5
+_GAIN_LEAST = 0.01  # nats per row by which a new model has to be better than the one before
+_SPAN_LONG = 1_000  # rows
+_FIRST_PART, _FIRST_PART_LONG = 0.25, 0.5  # of a segment, before its first training
+_GROUPS = 24  # of past segments, at most, that a training tells apart
+_AHEAD_ROWS = 4_000  # that the budget has from the start
+
 
 @dataclass
 class Counters:
@@ -76,6 +91,9 @@ class Counters:
     n_versions: int = 0  # of models
     n_events: int = 0
     n_drifts: int = 0
+    tail: int = 0  # rows of the open segment that lie before `first_row`, in the last sealed one
+    span: int = 0  # rows after which a panel ends the open segment
+    work: int = 0  # rows that trainings went through
 
 
 class Engine:
@@ -90,6 +108,8 @@ class Engine:
             setup.seed,
             setup.settings.n_wait,
             keep_answers=setup.metric is not None,
+            panel=setup.panel,
+            max_models=setup.settings.max_models,
         )
         self.columns = Columns()
         self.history = History(store, setup.settings)
@@ -97,8 +117,9 @@ class Engine:
         self.events: list[Event] = []
         self.news: list[Event] = []  # since the caller last asked
         self.versions: tuple[int, ...] = ()  # of models that can be rolled back to
-        self.counters = Counters(next_training=setup.settings.n_wait)
+        self.counters = Counters(next_training=setup.settings.n_wait, span=self._span_least)
         self._checkpoint_row = 0
+        self._damaged: set[int] = set()  # models that could not be read; their files stay
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
         self._notes: dict[str, Any] = {}  # state that is stored with them
         self._pending: PendingChange | None = None  # and what changes about pending rows
@@ -110,7 +131,15 @@ class Engine:
     @property
     def n_current(self) -> int:
         """Rows of the open segment."""
-        return self.learning.n_rows - self.counters.first_row
+        return self.learning.n_rows - self.counters.first_row + self.counters.tail
+
+    @property
+    def _span_least(self) -> int:
+        """Rows that a segment has at least, unless a drift ends it; a panel alone cuts so soon."""
+        settings = self.setup.settings
+        if not isinstance(self.setup.detector, Evidence):
+            return settings.segment_rows
+        return min(settings.segment_rows, _SPAN * settings.n_wait)
 
     @property
     def n_until_training(self) -> int | None:
@@ -155,6 +184,7 @@ class Engine:
             class_weight=json_safe(self.setup.estimator.class_weight),
             metric=self.setup.metric,
             recent=None if learning.answered is None else learning.answered.freeze(),
+            experts=dict(learning.mixture.weights),
         )
 
     def take_one(
@@ -193,7 +223,7 @@ class Engine:
         with self._going_on():
             self.collect()
             if self._job is None:
-                self._train()
+                self._train(asked=True)
 
     def collect(self, *, wait: bool = False) -> None:
         """Let the outcome of a training take effect, if there is one or it is waited for."""
@@ -231,6 +261,7 @@ class Engine:
                 "events": [event.to_json() for event in self.events],
                 "counters": asdict(self.counters),
                 "used": self.history.to_json(),
+                "tails": {str(number): tail for number, tail in self.history.tails.items()},
             }
             notes, self._notes = self._notes, {}
             put_checkpoint(self.store, tensors, record, notes)
@@ -249,8 +280,11 @@ class Engine:
         for row, label in rows_after(self.store, self._checkpoint_row):
             self.collect()
             self._take(row, label)
-        if self.n_current and not self.store.n_open:  # its detector could not keep its state
-            self._seal(full=self.n_current >= self.setup.settings.segment_rows)
+        n_open = self.learning.n_rows - self.counters.first_row
+        if n_open and not self.store.n_open:  # its detector could not keep its state
+            self._seal(full=n_open >= self.counters.span)
+        if self.setup.wait:  # of what followed from the last row, a crash may have left a part
+            self._go_on()
         if waiting:
             for key, row in waiting:
                 self.note({}, self.keyed.add(key, row)[0])
@@ -283,7 +317,7 @@ class Engine:
             raise
 
     def _take(self, row: Row, label: Label) -> None:
-        learning, settings, counters = self.learning, self.setup.settings, self.counters
+        learning, settings = self.learning, self.setup.settings
         self._status = None
         if self._job is not None:
             self._job.meanwhile.append((row, label))
@@ -291,19 +325,37 @@ class Engine:
         # Only after a restart: later rows are stored, so this one ended nothing.
         again = learning.n_rows < self.store.n_appended
         if fired and not again and self._accepts_drift():
-            self.tell(DriftFound(learning.n_rows))
-            counters.last_drift = learning.n_rows
-            counters.n_drifts += 1
-            self._seal(full=False)
+            self._end_by_drift()
         elif fired:
-            learning.detector = learning.detector.fresh()
-        if self.n_current >= settings.segment_rows and not again:
-            self._seal(full=True)
-        due = counters.next_training is not None and self.n_current >= counters.next_training
-        if due and self._job is None and not (again and self.can_train):
-            self._train()
+            learning.restart_detector()
+        if not again or not self._may_train:
+            self._go_on()
         if learning.n_rows - self._checkpoint_row >= settings.checkpoint_rows and not again:
             self.checkpoint()
+
+    def _end_by_drift(self) -> None:
+        """Report a drift, and end the segment where it began."""
+        learning, counters = self.learning, self.counters
+        n_rows, tail = learning.n_rows, 0
+        drift = DriftFound(n_rows)
+        if isinstance(learning.detector, Evidence):
+            began = max(learning.detector.began, counters.first_row + 1)
+            tail = max(0, n_rows - began)
+            evidence = round(learning.detector.value, 1)
+            drift = DriftFound(n_rows, evidence, began, learning.resembles)
+        self.tell(drift)
+        counters.last_drift = n_rows
+        counters.n_drifts += 1
+        self._seal(full=False, tail=tail)
+
+    def _go_on(self) -> None:
+        """Train and end the segment as it is due; what is done already is not due any more."""
+        counters = self.counters
+        due = counters.next_training is not None and self.n_current >= counters.next_training
+        if due and self._job is None:
+            self._train()
+        if self.n_current >= counters.span and self.learning.n_rows > counters.first_row:
+            self._seal(full=True)
 
     def _learn(self, row: Row, label: Label) -> bool:
         """One row further, and what is new in it; whether the detector fired."""
@@ -320,48 +372,108 @@ class Engine:
 
     def _accepts_drift(self) -> bool:
         since = self.learning.n_rows - self.counters.last_drift
-        return self.setup.guard.accepts_drift(self.n_current, since)
+        n_current = since if isinstance(self.setup.detector, Evidence) else self.n_current
+        return self.setup.guard.accepts_drift(n_current, since)
 
-    def _seal(self, *, full: bool) -> None:
+    def _seal(self, *, full: bool, tail: int = 0) -> None:
+        """End the open segment, all of it but the tail, with which the next one begins."""
         self._put_rows()
         counters, n_rows = self.counters, self.learning.n_rows
-        sealed = self.history.seal(counters.first_row)
-        self.tell(SegmentSealed(n_rows, sealed.number, counters.first_row, sealed.n_rows, full))
+        sealed = self.history.seal(counters.first_row, tail)
+        first, n_sealed = counters.first_row - counters.tail, self.n_current - tail
+        self.tell(SegmentSealed(n_rows, sealed.number, first, n_sealed, full))
         for column in self.columns.end_segment():
             self.tell(ColumnVanished(n_rows, column))
-        counters.first_row, counters.next_training = n_rows, self.setup.settings.n_wait
+        self._plan_segment(full=full)
+        counters.first_row, counters.tail = n_rows, tail
         self.learning.begin_segment(drift=not full)
         for segment, used in self.history.forget_least_used():
             self.tell(SegmentDropped(n_rows, segment.number, segment.n_rows, round(used, 6)))
         self.checkpoint()
         self._drop_unused()
 
+    def _plan_segment(self, *, full: bool) -> None:
+        """How long the next segment may be, and when to train for it first.
+
+        A panel ends segments by itself, so that models keep coming. While new models are no better
+        than those before, there is nothing to gain: segments and waits grow.
+        """
+        counters, settings = self.counters, self.setup.settings
+        counters.next_training = settings.n_wait
+        if not isinstance(self.setup.detector, Evidence):
+            return
+        gain = self.learning.gain
+        if not full:
+            counters.span = self._span_least
+        elif gain is not None and gain < _GAIN_LEAST:
+            counters.span = min(settings.segment_rows, math.ceil(_GROWTH * counters.span))
+        if full:
+            part = _FIRST_PART if counters.span <= _SPAN_LONG else _FIRST_PART_LONG
+            counters.next_training = max(settings.n_wait, math.ceil(part * counters.span))
+
     def _drop_unused(self) -> None:
         """Remove what the last checkpoint does not speak of any more."""
         self.history.drop_unused(self.counters.first_row)
-        limit = self.setup.settings.max_models
-        drop_models(self.store, last=self.counters.n_versions, limit=limit)
+        drop_models(self.store, self.learning.archive.keys() | self._kept_models())
         self.versions = tuple(sorted(versions(self.store)))
         self._status = None
+
+    def _kept_models(self) -> set[int]:
+        """Versions that answer, and where one model answers alone, those to roll back to."""
+        champion, counters = self.learning.champion, self.counters
+        kept = self._damaged if champion is None else {champion.number, *self._damaged}
+        if self.setup.panel == "model":
+            n_first = counters.n_versions - self.setup.settings.max_models + 1
+            kept |= set(range(n_first, counters.n_versions + 1))
+        return kept
 
     @property
     def can_train(self) -> bool:
         """Whether rows of two classes and with a column have come."""
         return len(self.learning.classes) > 1 and len(self.learning.online.features) > 0
 
-    def _train(self) -> None:
-        if not self.can_train:
-            self.counters.next_training = self.setup.settings.next_training(self.n_current)
+    @property
+    def _may_train(self) -> bool:
+        """Whether a training is possible, and within the budget."""
+        allowed = self.setup.settings.train_budget * (self.learning.n_rows + _AHEAD_ROWS)
+        within = self.counters.work <= allowed
+        return self.can_train and (within or self._is_urgent)
+
+    @property
+    def _is_urgent(self) -> bool:
+        """Whether the open segment began with a drift, and not long ago."""
+        counters = self.counters
+        began = counters.first_row == counters.last_drift > 0
+        return began and self.n_current <= self._span_least
+
+    def _train(self, *, asked: bool = False) -> None:
+        counters = self.counters
+        if not (self.can_train if asked else self._may_train):
+            counters.next_training = self._next_training(self.n_current)
             return
         self._put_rows()
         self._status = None
-        self.counters.n_trainings += 1
-        seed = (self.setup.seed + self.counters.n_trainings) % 2**31
-        training = begin(self.store, self.setup.estimator, seed)
+        counters.n_trainings += 1
+        seed = (self.setup.seed + counters.n_trainings) % 2**31
+        learning = self.learning
+        training = begin(
+            self.store,
+            self.setup.estimator,
+            seed,
+            self.history.groups(_GROUPS),
+            self.history.tails,
+            learning.classes if learning.labels_help else None,
+        )
         if self.setup.wait:
-            self._finish(training.run(), self.counters.first_row, [])
+            self._finish(training.run(), counters.first_row, [])
         else:
-            self._job = Job(self._begin(training), self.counters.first_row, self.n_current)
+            self._job = Job(self._begin(training), counters.first_row, self.n_current)
+
+    def _next_training(self, n_current: int) -> int | None:
+        """With how many rows to train again; a panel does so at the end of the segment, too."""
+        due, span = self.setup.settings.next_training(n_current), self.counters.span
+        is_panel = isinstance(self.setup.detector, Evidence)
+        return min(due, span) if is_panel and due is not None and n_current < span else due
 
     def _begin(self, training: Training) -> Future[Outcome]:
         """Have it trained elsewhere; if that cannot be, a training that has failed."""
@@ -376,8 +488,9 @@ class Engine:
         self, outcome: Outcome, first_row: int, meanwhile: Sequence[tuple[Row, Label]]
     ) -> None:
         learning, n_rows = self.learning, self.learning.n_rows
+        self.counters.work += outcome.work
         if first_row == self.counters.first_row:  # the segment that it was trained for is open
-            self.counters.next_training = self.setup.settings.next_training(outcome.n_current)
+            self.counters.next_training = self._next_training(outcome.n_current)
         if outcome.clf is None:
             self.tell(TrainingFailed(n_rows, str(outcome.failure)))
             self.checkpoint()
@@ -409,8 +522,7 @@ class Engine:
         version = self.counters.n_versions
         put_model(self.store, version, outcome.tensors, outcome.record)
         champion = Champion(clf, version, learning.classes)
-        for row, label in meanwhile:
-            champion.learn(Frame.of_row(row), learning.classes.index(label), len(learning.classes))
+        learning.catch_up(champion, meanwhile)
         learning.crown(champion)
         self.tell(ModelPromoted(learning.n_rows, version, outcome.loss, previous))
 
@@ -425,17 +537,27 @@ class Engine:
             self.store.hold(pending)
 
     def _unpack(self, tensors: dict[str, Any], record: dict[str, Any]) -> None:
-        learning = record["learning"]
-        champion = self._read_champion(record["champion"], learning["classes"])
-        self.learning.unpack(tensors, learning, champion)
+        learning, newest = record["learning"], record["champion"]
+        numbers = {number for number, _ in learning.get("archive", ())}
+        if newest is not None:
+            numbers.add(newest)
+        models = {}
+        for number in sorted(numbers):
+            try:
+                models[number] = self._read_champion(number, learning["classes"])
+            except StoreError as error:
+                if number == newest:
+                    raise
+                self._damaged.add(number)
+                _log.warning("model %d is left out of the panel: %s", number, error)
+        self.learning.unpack(tensors, learning, models, newest)
         self.columns = Columns.from_json(record["columns"])
         self.events = [read_event(event) for event in record["events"]]
         self.counters = Counters(**record["counters"])
-        self.history.restore(record["used"])
+        self.counters.span = self.counters.span or self._span_least
+        self.history.restore(record["used"], record.get("tails", {}))
         self._checkpoint_row = self.learning.n_rows
 
-    def _read_champion(self, version: int | None, classes: Sequence[Label]) -> Champion | None:
-        if version is None:
-            return None
+    def _read_champion(self, version: int, classes: Sequence[Label]) -> Champion:
         clf = read_model(self.store, version, self.setup.estimator.learner)
         return Champion(clf, version, classes)

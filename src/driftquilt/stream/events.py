@@ -63,10 +63,22 @@ class Event:
 
 @dataclass(frozen=True)
 class DriftFound(Event):
-    """The detector fired, and the guard let it."""
+    """The detector fired, and the guard let it.
+
+    The panel's own detector gives its `evidence`, which is how many rows would pass on average
+    before so much comes up by chance, and where the drift `began`: so many rows came before it. If
+    a model of before has taken over, `resembles` is its version.
+    """
+
+    evidence: float | None = None
+    began: int | None = None
+    resembles: int | None = None
 
     def _words(self) -> str:
-        return "drift found"
+        if self.evidence is None:
+            return "drift found"
+        like = "" if self.resembles is None else f", it is like model {self.resembles} again"
+        return f"drift found that began at row {self.began} (evidence {self.evidence:.0f}){like}"
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,20 @@
 """Everything that a stream knows, as it follows from its rows: one row in, one step further.
 
-Two models answer together: the `Champion`, which Quilt trained last, and an `OnlineNet` that has
-learned from the first row on. Their probabilities are averaged, weighed by how well each has
-predicted of late. So a stream has an answer before the first training, and a model that turns
-out worse than plain online learning soon has no say.
+A panel of experts answers: a net that has learned online from the first row on, one that sees the
+last labels as well, what the last labels alone say, the newest of Quilt's models, which learns on,
+and the most useful of its models so far, each as it was trained. `FixedShare` weighs their answers
+by how well each has predicted of late.
 
-    p = w · champion + (1 - w) · online      w = 1 / (1 + exp(champion's loss - online's loss))
+    answer = Σ share_k · answer_k      over the experts that count (`_LEAST`)
 
-where a loss is the sum of -log p over past rows, each faded by `FADE` per row since. A row is a
-`Frame` of one. With class weights the answer is the class of the highest p times weight; the
-probabilities stay those of the rows as they are.
+So a stream has an answer before the first training, nothing waits for an alarm, a model that turns
+out worse than plain online learning soon has no say, and where an old concept returns an old model
+takes over. Models that count next to nothing are asked about every eighth row only, and after an
+error. A row is a `Frame` of one. With class weights the answer is the class of the highest
+probability times weight; the probabilities stay those of the rows as they are.
+
+A detector that watches errors gets those of the newest model as it was trained: a model that
+learns on absorbs a drift before it shows.
 
 Nothing here is random or looks at a clock, so the same rows lead to the same state; a restart
 relies on it.
@@ -19,56 +24,112 @@ Paper: Algorithm 2, but for the segments and the training, which are the engine'
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.detectors.base import Detector, RecordedDetector
-from driftquilt.errors import InputError
-from driftquilt.learners.mlp import MLP, MLPModel
-from driftquilt.learners.nets import Nets
-from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.stream.features import FAR, Features
+from driftquilt.learners.mlp import MLP
+from driftquilt.stream.experts.base import by_part, loss, prefixed
+from driftquilt.stream.experts.evidence import Evidence
+from driftquilt.stream.experts.labels import LabelHistory
+from driftquilt.stream.experts.mixture import FixedShare
+from driftquilt.stream.experts.online import OnlineNet
+from driftquilt.stream.experts.trained import Champion
 from driftquilt.stream.recent import RecentRows
 from driftquilt.stream.snapshot import Expert, Snapshot
 
-__all__ = ["FADE", "Champion", "Learning", "OnlineNet"]
+__all__ = ["LABELS", "NEWEST", "ONLINE", "WITH_LABELS", "Learning", "Panel", "archived"]
 
-FADE = 0.99
-_RATE = 0.01  # of the online net
-_PROBABILITY_MIN = 1e-3
-_AHEAD_MAX = 30.0  # beyond it, exp makes no difference
+#: Who answers: all experts, those that see rows and no labels before them, or the newest model as
+#: it was trained.
+Panel: TypeAlias = Literal["all", "rows", "model"]
+
+# What the experts are called.
+ONLINE, WITH_LABELS, LABELS, NEWEST = "online", "online with labels", "labels", "newest"
+
+_RATE = 0.01  # of the online nets
+_PART_NEWEST, _PART_ARCHIVED = 0.15, 0.1  # of the whole, when a model is new
+_LEAST = 0.003  # the share of an expert that counts
+_WAKE_EVERY = 8  # rows
+_USE_FADE = 0.9995
+_HELP_FADE, _HELP = 0.999, 30.0  # nats by which the net that sees labels is ahead
+_ARM_ROWS = 100  # after an alarm, unless a model comes first
+
+_Answers: TypeAlias = dict[str, NDArray[np.float32]]
+
+
+def archived(number: int) -> str:
+    """Return what the expert is called that is a model as it was trained."""
+    return f"model {number}"
 
 
 class Learning:
-    """The two models, their balance, the detector, and what has been counted."""
+    """The experts, their shares, the detector, and what has been counted."""
 
     def __init__(
-        self, detector: Detector, seed: int, n_recent: int, *, keep_answers: bool = False
+        self,
+        detector: Detector | Evidence,
+        seed: int,
+        n_recent: int,
+        *,
+        keep_answers: bool = False,
+        panel: Panel = "all",
+        max_models: int = 10,
     ) -> None:
         """With `keep_answers` the last rows and what was answered are kept, for a score."""
         self.classes: list[Label] = []
         self._codes: dict[Label, int] = {}
         self.online = OnlineNet(MLP(learning_rate=_RATE), seed)
+        self._with_labels = OnlineNet(MLP(learning_rate=_RATE), seed + 1, sees_labels=True)
+        self._labels = LabelHistory()
         self.champion: Champion | None = None
-        self.detector = RecordedDetector(detector)
+        self.archive: dict[int, Expert] = {}  # by number, the newest last
+        self.panel, self._max_models = panel, max_models
+        self.mixture = FixedShare()
+        for name in [ONLINE, WITH_LABELS, LABELS] if panel == "all" else [ONLINE]:
+            self.mixture.add(name, 1 / (1 + len(self.mixture.weights)))
+        self.detector: Evidence | RecordedDetector = (
+            detector.fresh() if isinstance(detector, Evidence) else RecordedDetector(detector)
+        )
         self.n_rows = 0
         self.n_right = 0
-        self._losses = [0.0, 0.0]  # faded: champion's, online's
-        self._recent: deque[float] = deque(maxlen=n_recent)  # champion's, of the current segment
+        self._use: dict[int, float] = {}  # faded share of each archived model
+        self._gain = [0.0, 0.0]  # of the newest model over the one before: nats, rows
+        self._ahead = 0.0  # of the online net that sees labels, in nats, faded
+        self._was_wrong = False
+        self._armed_at = 0  # the row from which on the evidence counts
+        self._recent: deque[float] = deque(maxlen=n_recent)  # newest's, of the current segment
         self.answered = RecentRows() if keep_answers else None
         self._width = 0  # of the rows that the detector watches
 
     @property
     def recent_loss(self) -> float | None:
-        """The champion's mean loss over the last rows of the current segment."""
+        """The newest model's mean loss over the last rows of the current segment."""
         return float(np.mean(self._recent)) if self._recent else None
+
+    @property
+    def labels_help(self) -> bool:
+        """Whether the last labels say so much of the next that models should see them."""
+        return self.panel == "all" and self._ahead > _HELP
+
+    @property
+    def gain(self) -> float | None:
+        """Nats per row by which the newest model is better than the one before, on rows since."""
+        total, n_rows = self._gain
+        return total / n_rows if n_rows else None
+
+    @property
+    def resembles(self) -> int | None:
+        """The archived model that has the most say, if it has much and is not the newest."""
+        older = [n for n in list(self.archive)[:-1] if archived(n) in self.mixture.weights]
+        shares = {number: self.mixture.weights[archived(number)] for number in older}
+        best = max(shares, key=shares.__getitem__, default=None)
+        return best if best is not None and shares[best] >= 0.2 else None  # noqa: PLR2004
 
     def predict(self, row: Row) -> NDArray[np.float32]:
         """Probabilities (C,) of the classes so far."""
@@ -93,51 +154,94 @@ class Learning:
         n_known, frame = len(self.classes), Frame.of_row(row)
         x = self.online.encode(frame)
         code = self._code(label)
-        answer = self.online.learn(frame, code, x)
-        if self.champion is not None:
-            own = self.champion.learn(frame, code, len(self.classes))[:n_known]
-            answer, online = self._mix(own, answer), answer
-            self._weigh(own, online, code)
+        answers = self._learn_all(frame, x, code, n_known)
+        answer = np.zeros(n_known, dtype=np.float32)
+        for name, share in self._leading().items():
+            answer[: len(answers[name])] += np.float32(share) * answers[name]
         if self.answered is not None:
             self.answered.add(code, answer)
-        if (weights := self._weights) is not None:
-            answer = answer * weights[:n_known]
-        wrong = n_known > 0 and int(answer.argmax()) != code
+        wrong = n_known > 0 and self._choose(answer) != code
         self.n_rows += 1
         self.n_right += n_known > 0 and not wrong
-        return self._detect(float(wrong), x if self.detector.watches == "row" else None)
+        self._weigh(answers, code)
+        fired = self._detect(answers, answer, code, x)
+        self._was_wrong = wrong
+        return fired
 
-    def crown(self, champion: Champion | None) -> None:
-        """Let a new model answer; both models begin with an equal say."""
+    def crown(self, champion: Champion) -> None:
+        """Let a model answer that is new, or was chosen again: it begins with much of the say."""
+        number = champion.number
         self.champion = champion
-        self._losses = [0.0, 0.0]
+        self.archive.pop(number, None)
+        self.archive[number] = champion.as_trained()
+        self._use[number] = self._use.get(number, 1.0)
+        if self.panel == "model":
+            self.archive, self.mixture = {number: self.archive[number]}, FixedShare()
+        if self.panel != "model":
+            self.mixture.add(NEWEST, _PART_NEWEST)
+        self.mixture.add(archived(number), _PART_ARCHIVED)
         self._recent.clear()
+        self._gain, self._armed_at = [0.0, 0.0], self.n_rows
+        while len(self.archive) > self._max_models:
+            candidates = list(self.archive)[: min(-1, 1 - self._max_models // 2)]
+            gone = min(candidates or list(self.archive)[:1], key=self._use.__getitem__)
+            del self.archive[gone], self._use[gone]
+            self.mixture.remove(archived(gone))
+            if isinstance(self.detector, Evidence):
+                self.detector.forget(archived(gone))
+
+    def catch_up(self, champion: Champion, rows: Sequence[tuple[Row, Label]]) -> None:
+        """Let a new model learn the last rows, which came while it was trained."""
+        # Where it sees labels, it has them as they are now; those of then are gone.
+        columns = self._labels.columns() if champion.expert.sees_labels else {}
+        for row, label in rows:
+            frame = Frame.of_row({**row, **columns})
+            champion.learn(frame, self.classes.index(label), len(self.classes))
 
     def begin_segment(self, *, drift: bool) -> None:
         """Forget what was counted of the segment that ended; after a drift, the detector does."""
         self._recent.clear()
         if drift:
+            self.restart_detector()
+            self._armed_at = self.n_rows + _ARM_ROWS  # of models that were good before the drift
+
+    def restart_detector(self) -> None:
+        """Let the detector begin anew."""
+        if isinstance(self.detector, Evidence):
+            self.detector.restart()
+        else:
             self.detector = self.detector.fresh()
 
     def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Weights, and everything else as plain values."""
         tensors, online = self.online.pack()
-        tensors = {f"online.{name}": tensor for name, tensor in tensors.items()}
-        tensors["detector.seen"] = self.detector.pack()
+        tensors = prefixed("online", tensors)
+        record: dict[str, Any] = {"online": online}
+        if self.panel == "all":
+            others, record["with_labels"] = self._with_labels.pack()
+            tensors |= prefixed("with_labels", others)
+            record["labels"] = self._labels.pack()
+        if isinstance(self.detector, Evidence):
+            record["evidence"], n_seen = self.detector.pack(), 0
+        else:
+            tensors["detector.seen"], n_seen = self.detector.pack(), len(self.detector)
         if self.champion is not None:
-            nets = self.champion.tensors()
-            tensors |= {f"champion.{name}": tensor for name, tensor in nets.items()}
+            tensors |= prefixed("champion", self.champion.tensors())
         if self.answered is not None:
-            kept = self.answered.pack()
-            tensors |= {f"answered.{name}": tensor for name, tensor in kept.items()}
+            tensors |= prefixed("answered", self.answered.pack())
         return tensors, {
+            **record,
             "classes": self.classes,
-            "online": online,
-            "n_seen": len(self.detector),
+            "n_seen": n_seen,
             "n_rows": self.n_rows,
             "n_right": self.n_right,
             "width": self._width,
-            "losses": {"champion": self._losses[0], "online": self._losses[1]},
+            "shares": self.mixture.weights,
+            "archive": [[number, self._use[number]] for number in self.archive],
+            "gain": self._gain,
+            "ahead": self._ahead,
+            "was_wrong": bool(self._was_wrong),
+            "armed_at": self._armed_at,
             "recent": list(self._recent),
         }
 
@@ -145,29 +249,56 @@ class Learning:
         self,
         tensors: dict[str, NDArray[Any]],
         record: dict[str, Any],
-        champion: Champion | None,
+        models: Mapping[int, Champion],
+        newest: int | None,
     ) -> None:
-        """Go on from what `pack` gave; the champion comes as it was trained."""
-        kinds = ("online", "champion", "detector", "answered")
-        parts: dict[str, dict[str, NDArray[Any]]] = {kind: {} for kind in kinds}
-        for name, tensor in tensors.items():
-            kind, _, rest = name.partition(".")
-            parts[kind][rest] = tensor
-        self.online.unpack(parts["online"], record["online"])
-        self.champion = champion
-        if champion is not None:
-            champion.restore(parts["champion"])
+        """Go on from what `pack` gave; models come as they were trained, by number."""
+        parts = by_part(tensors)
+        self.online.unpack(parts.get("online", {}), record["online"])
         self.classes = list(record["classes"])
         self._codes = {label: code for code, label in enumerate(self.classes)}
         self.n_rows, self.n_right = record["n_rows"], record["n_right"]
         self._width, n_seen = record["width"], record["n_seen"]
-        seen = parts["detector"].get("seen", np.zeros(0, dtype=np.uint8))
-        self.detector.replay(seen, n_seen, self.n_rows - n_seen)
-        self._losses = [record["losses"][name] for name in ("champion", "online")]
         self._recent.clear()
         self._recent.extend(record["recent"])
         if self.answered is not None:
-            self.answered.unpack(parts["answered"])
+            self.answered.unpack(parts.get("answered", {}))
+        if isinstance(self.detector, Evidence):
+            self.detector.unpack(record["evidence"])
+        else:
+            seen = parts.get("detector", {}).get("seen", np.zeros(0, dtype=np.uint8))
+            self.detector.replay(seen, n_seen, self.n_rows - n_seen)
+        if "shares" not in record:  # of the versions before the panel
+            self._go_on_without_panel(models, newest)
+        else:
+            self._unpack_panel(parts, record, models)
+        self.champion = None if newest is None else models[newest]
+        if self.champion is not None:
+            self.champion.restore(parts.get("champion", {}))
+
+    def _unpack_panel(
+        self,
+        parts: dict[str, dict[str, NDArray[Any]]],
+        record: dict[str, Any],
+        models: Mapping[int, Champion],
+    ) -> None:
+        if self.panel == "all":
+            self._with_labels.unpack(parts.get("with_labels", {}), record["with_labels"])
+            self._labels.unpack(record["labels"])
+        self.mixture.weights = dict(record["shares"])
+        kept = [(number, use) for number, use in record["archive"] if number in models]
+        self.archive = {number: models[number].as_trained() for number, _ in kept}
+        self._use = dict(kept)
+        for number, _ in record["archive"]:
+            if number not in models:  # its file is damaged
+                self.mixture.remove(archived(number))
+        self._gain, self._ahead = list(record["gain"]), record["ahead"]
+        self._was_wrong, self._armed_at = record["was_wrong"], record["armed_at"]
+
+    def _go_on_without_panel(self, models: Mapping[int, Champion], newest: int | None) -> None:
+        """The newest model and the online net were all there was; the others begin now."""
+        if newest is not None:
+            self.crown(models[newest])
 
     def _code(self, label: Label) -> int:
         code = self._codes.setdefault(label, len(self.classes))
@@ -175,23 +306,73 @@ class Learning:
             self.classes.append(label)
         return code
 
-    def _mix(
-        self, champion: NDArray[np.float32], online: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """The answer that is scored, as both models gave it when they learned the row."""
-        share = self._share
-        mixed: NDArray[np.float32] = share * champion + (1 - share) * online
-        return mixed
+    def _learn_all(self, frame: Frame, x: NDArray[np.float32], code: int, n_known: int) -> _Answers:
+        """The answers (C,) before the row of all experts that are asked; those that learn do."""
+        answers: _Answers = {}
+        labelled = frame.with_constants(self._labels.columns()) if self.panel == "all" else frame
+        answers[ONLINE] = self.online.learn(frame, code, x)
+        if self.panel == "all":
+            answers[WITH_LABELS] = self._with_labels.learn(labelled, code)
+            answers[LABELS] = self._labels.answer(n_known)
+            self._labels.learn(code)
+        for number in self._awake():
+            expert = self.archive[number]
+            answer = np.zeros((1, len(self.classes)), dtype=np.float32)
+            expert.add(labelled if expert.sees_labels else frame, 1.0, answer)
+            answers[archived(number)] = answer[0, :n_known]
+        if self.champion is not None and self.panel != "model":
+            row = labelled if self.champion.expert.sees_labels else frame
+            answers[NEWEST] = self.champion.learn(row, code, len(self.classes))[:n_known]
+        return answers
+
+    def _awake(self) -> list[int]:
+        """Archived models that are asked about the next row; the two newest always are."""
+        numbers, weights = list(self.archive), self.mixture.weights
+        return [
+            number
+            for at, number in enumerate(numbers)
+            if at >= len(numbers) - 2
+            or self._was_wrong
+            or weights[archived(number)] >= _LEAST
+            or (self.n_rows + number) % _WAKE_EVERY == 0
+        ]
+
+    def _leading(self) -> dict[str, float]:
+        """The experts that count, each with its share; the shares add up to 1."""
+        weights = {n: w for n, w in self.mixture.weights.items() if w >= _LEAST}
+        total = sum(weights.values())
+        return {name: weight / total for name, weight in weights.items()}
+
+    def _weigh(self, answers: _Answers, code: int) -> None:
+        losses = {name: loss(answer, code) for name, answer in answers.items()}
+        self.mixture.update({n: losses[n] for n in losses if n in self.mixture.weights})
+        newest = list(self.archive)[-2:]
+        if len(newest) == 2:  # noqa: PLR2004
+            self._gain[0] += losses[archived(newest[0])] - losses[archived(newest[1])]
+            self._gain[1] += 1
+        if newest:
+            self._recent.append(losses.get(NEWEST, losses[archived(newest[-1])]))
+        if self.panel == "all":
+            self._ahead = _HELP_FADE * self._ahead + losses[ONLINE] - losses[WITH_LABELS]
+        for number in self.archive:
+            share = self.mixture.weights[archived(number)]
+            self._use[number] = _USE_FADE * self._use[number] + (1 - _USE_FADE) * share
 
     def _live(self) -> Snapshot:
         """What answers now, without a copy: it changes with the next row."""
         if not self.classes:
             return Snapshot((), ())
-        experts: tuple[tuple[Expert, float], ...] = ((self.online.expert, 1.0),)
+        leading = self._leading()
+        own: dict[str, Expert] = {ONLINE: self.online.expert, WITH_LABELS: self._with_labels.expert}
         if self.champion is not None:
-            share = float(self._share)
-            experts = ((self.champion.expert, share), (self.online.expert, 1 - share))
-        return Snapshot(tuple(self.classes), experts, self._weights)
+            own[NEWEST] = self.champion.expert
+        own |= {archived(number): expert for number, expert in self.archive.items()}
+        experts = tuple((own[name], share) for name, share in leading.items() if name != LABELS)
+        base = None
+        if LABELS in leading:
+            base = np.float32(leading[LABELS]) * self._labels.answer(len(self.classes))
+        columns = self._labels.columns() if self.panel == "all" else {}
+        return Snapshot(tuple(self.classes), experts, self._weights, columns, base)
 
     @property
     def _weights(self) -> NDArray[np.float32] | None:
@@ -203,161 +384,49 @@ class Learning:
         weights[champion.expert.codes] = champion.clf.answer_weights
         return weights
 
-    @property
-    def _share(self) -> np.float32:
-        """How much the champion has to say."""
-        ahead = max(-_AHEAD_MAX, min(_AHEAD_MAX, self._losses[0] - self._losses[1]))
-        return np.float32(1 / (1 + math.exp(ahead)))
+    def _choose(self, answer: NDArray[np.float32]) -> int:
+        """The class of an answer."""
+        if (weights := self._weights) is not None:
+            answer = answer * weights[: len(answer)]
+        return int(answer.argmax())
 
-    def _weigh(self, champion: NDArray[np.float32], online: NDArray[np.float32], code: int) -> None:
-        for at, answer in enumerate((champion, online)):
-            likelihood = float(answer[code]) if code < len(answer) else 0.0
-            loss = -math.log(max(likelihood, _PROBABILITY_MIN))
-            self._losses[at] = FADE * self._losses[at] + loss
-            if at == 0:
-                self._recent.append(loss)
-
-    def _detect(self, wrong: float, watched: NDArray[np.float32] | None) -> bool:
-        if watched is None:
-            self.detector.update(wrong)
+    def _detect(
+        self,
+        answers: _Answers,
+        answer: NDArray[np.float32],
+        code: int,
+        x: NDArray[np.float32],
+    ) -> bool:
+        newest = archived(list(self.archive)[-1]) if self.archive else None
+        watched = answer if newest is None else answers[newest]
+        wrong = len(watched) > 0 and self._choose(watched) != code
+        if isinstance(self.detector, Evidence):
+            return newest is not None and self._find(answers, answer, code, newest, wrong=wrong)
+        if self.detector.watches == "error":
+            self.detector.update(float(wrong))
         else:
-            if len(watched) != self._width:  # columns came: what it has seen says nothing of them
-                self.detector, self._width = self.detector.fresh(), len(watched)
-            self.detector.update(watched)
+            if len(x) != self._width:  # columns came: what it has seen says nothing of them
+                self.detector, self._width = self.detector.fresh(), len(x)
+            self.detector.update(x)
         return self.detector.drift_detected
 
-
-class Champion:
-    """A fitted classifier whose nets go on learning, under the number that the store knows it by.
-
-    The classifier stays as it was trained; the nets are copies. Classes are counted by the stream,
-    in order of appearance; those that the classifier never saw have probability 0 here.
-    """
-
-    def __init__(self, clf: QuiltClassifier, number: int, classes: Sequence[Label]) -> None:
-        if clf.encoder_ is None:
-            raise InputError("a stream's rows are encoded; its classifier cannot have encode=False")
-        self.clf, self.number = clf, number
-        encoder = replace(clf.encoder_, limit=FAR)  # as the online net's
-        codes = np.array([classes.index(label) for label in clf.classes_.tolist()], dtype=np.int64)
-        models = [model.copy() for model in clf.model_.models]
-        self.expert = Expert(encoder, Nets.of(models, clf.model_.shares), codes)
-        self._own = {code: own for own, code in enumerate(codes.tolist())}
-
-    def learn(self, frame: Frame, code: int, n_classes: int) -> NDArray[np.float32]:
-        """One step of every net, unless the class is new to them; probabilities before it."""
-        own, models = self._own.get(code), self.expert.nets.models
-        x = self.expert.encoder.encode(frame)
-        if own is None:
-            return self._spread([model.predict_proba(x)[0] for model in models], n_classes)
-        return self._spread([model.learn_one(x[0], own) for model in models], n_classes)
-
-    def tensors(self) -> dict[str, NDArray[Any]]:
-        """Weights of the nets as they are now."""
-        return {
-            f"{fold}.{name}": tensor
-            for fold, model in enumerate(self.expert.nets.models)
-            for name, tensor in model.tensors().items()
-        }
-
-    def restore(self, tensors: dict[str, NDArray[Any]]) -> None:
-        """Go on from the weights that `tensors` gave."""
-        parts: dict[int, dict[str, NDArray[Any]]] = {}
-        for name, tensor in tensors.items():
-            fold, _, rest = name.partition(".")
-            parts.setdefault(int(fold), {})[rest] = tensor
-        n_models, n_classes = len(self.expert.nets.models), len(self._own)
-        models = [self.clf.learner_.restore(parts.get(k, {}), n_classes) for k in range(n_models)]
-        self.expert = replace(self.expert, nets=Nets.of(models, self.clf.model_.shares))
-
-    def _spread(
-        self, answers: Sequence[NDArray[np.float32]], n_classes: int
-    ) -> NDArray[np.float32]:
-        """The mean of the nets' answers (C',) over the classes of the stream (C,)."""
-        shares, codes = self.expert.nets.shares.astype(np.float32), self.expert.codes
-        mean = sum(share * answer for share, answer in zip(shares, answers, strict=True))
-        spread = np.zeros(n_classes, dtype=np.float32)
-        spread[codes] = mean
-        return spread
-
-
-class OnlineNet:
-    """A net that learns every row as it comes, from the first on, and never restarts.
-
-    It is what Quilt's model is weighed against: after a drift it is behind, but it needs no history
-    and no wait. Columns and classes may come late; the net grows with them.
-
-    >>> net = OnlineNet(MLP(hidden_units=16, learning_rate=0.05), seed=0)
-    >>> for turn in range(200):
-    ...     _ = net.learn(Frame.of_row({"heads": float(turn % 2)}), turn % 2)
-    >>> probabilities = np.zeros((2, 2), dtype=np.float32)
-    >>> net.expert.add(Frame.of_rows([{"heads": 1.0}, {"heads": 0.0}]), 1.0, probabilities)
-    >>> probabilities.argmax(axis=1)
-    array([1, 0])
-    """
-
-    def __init__(self, learner: MLP, seed: int) -> None:
-        self._learner = learner
-        self._seed = seed
-        self.features = Features()
-        self._net: MLPModel | None = None
-        self._nets, self._codes = Nets.of(()), np.arange(0)
-
-    @property
-    def n_classes(self) -> int:
-        """Classes that a row has had so far."""
-        return 0 if self._net is None else self._net.n_classes
-
-    @property
-    def expert(self) -> Expert:
-        """What answers; from the first row on."""
-        return Expert(self.features.encoder, self._nets, self._codes)
-
-    def encode(self, frame: Frame) -> NDArray[np.float32]:
-        """A row as the net sees it (d,), scaled by the rows learned so far."""
-        encoder = self.features.encoder
-        if not encoder.width:
-            return np.zeros(1, dtype=np.float32)
-        x: NDArray[np.float32] = encoder.encode(frame)[0]
-        return x
-
-    def learn(
-        self, frame: Frame, code: int, x: NDArray[np.float32] | None = None
-    ) -> NDArray[np.float32]:
-        """One step on a row of class `code`; gives the probabilities before it.
-
-        `x` is the row as `encode` gave it, if it did.
-        """
-        net, x = self._net, self.encode(frame) if x is None else x
-        self.features.learn(frame)
-        width = max(len(self.features), 1)
-        if net is not None and len(x) == width and code < net.n_classes:
-            return net.learn_one(x, code)
-        before = np.empty(0, dtype=np.float32) if net is None else net.predict_proba(x[None, :])[0]
-        x = np.append(x, np.zeros(width - len(x), dtype=np.float32))
-        if net is None:
-            self._use(self._learner.start(x[None, :], code + 1, self._seed))
-        else:
-            self._use(net.grow(width, max(code + 1, net.n_classes)))
-        if self._net is not None:
-            self._net.learn_one(x, code)
-        return before
-
-    def pack(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Weights, and everything else as plain values."""
-        tensors, features = self.features.pack()
-        tensors = {f"features.{name}": tensor for name, tensor in tensors.items()}
-        tensors |= {} if self._net is None else self._net.tensors()
-        return tensors, {"features": features, "n_classes": self.n_classes}
-
-    def unpack(self, tensors: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
-        """Go on from what `pack` gave."""
-        prefix = "features."
-        known = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
-        weights = {n: t for n, t in tensors.items() if not n.startswith(prefix)}
-        self.features = Features.unpack(known, record["features"])
-        if weights:
-            self._use(self._learner.restore(weights, record["n_classes"]))
-
-    def _use(self, net: MLPModel) -> None:
-        self._net, self._nets, self._codes = net, Nets.of([net]), np.arange(net.n_classes)
+    def _find(
+        self,
+        answers: _Answers,
+        answer: NDArray[np.float32],
+        code: int,
+        newest: str,
+        *,
+        wrong: bool,
+    ) -> bool:
+        """Take the row in as evidence; whether it is enough."""
+        assert isinstance(self.detector, Evidence)  # noqa: S101
+        if self.n_rows <= self._armed_at:
+            return False
+        others = {}
+        for name, other in {"all": answer, **answers}.items():
+            right = len(other) > 0 and self._choose(other) == code
+            if name not in (newest, LABELS) and right == wrong:  # one of both is right
+                others[name] = right
+        self.detector.update(self.n_rows - 1, wrong=wrong, others=others)
+        return self.detector.drift_detected

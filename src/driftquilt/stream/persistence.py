@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -116,14 +117,39 @@ class History:
     def __init__(self, store: Store, settings: StreamSettings) -> None:
         self._store, self._settings = store, settings
         self.used: dict[int, float] = {}  # by number of the segment
+        self.tails: dict[int, int] = {}  # its last rows that belong to the next segment
 
-    def seal(self, row: int) -> SealedSegment:
-        """Make a segment of the open rows, of which `row` is the first."""
+    def seal(self, row: int, tail: int = 0) -> SealedSegment:
+        """Make a segment of the open rows, of which `row` is the first.
+
+        The last ones, as many as the tail, came after the drift and belong to the next segment.
+        """
         # If a crash came right after the last time, the segment is there already.
         found = (segment for segment in self._store.segments if segment.name == row)
         sealed = next(found, None) or self._store.seal(row)
         self.used[sealed.number] = 1.0
+        if tail:
+            self.tails[sealed.number] = tail
         return sealed
+
+    def groups(self, limit: int) -> list[list[SealedSegment]]:
+        """Return the segments in order, at most so many groups of neighbours that were used alike.
+
+        A training costs by the number of segments; those that are always used together may count
+        as one.
+        """
+        groups = [[segment] for segment in self._store.segments if segment.number in self.used]
+        while len(groups) > limit:
+            apart = [self._apart(one, other) for one, other in pairwise(groups[:-1])]
+            at = min(range(len(apart)), key=apart.__getitem__)
+            groups[at : at + 2] = [groups[at] + groups[at + 1]]
+        return groups
+
+    def _apart(self, one: list[SealedSegment], other: list[SealedSegment]) -> tuple[float, int]:
+        """How differently two groups were used; of equal ones, the shorter come first."""
+        used = [[self.used[segment.number] for segment in group] for group in (one, other)]
+        n_rows = sum(segment.n_rows for segment in (*one, *other))
+        return round(abs(float(np.mean(used[0]) - np.mean(used[1]))), 1), n_rows
 
     def use(self, weights: Mapping[int, float]) -> None:
         """Take in a training, in which each segment had a weight."""
@@ -143,14 +169,16 @@ class History:
         for segment in self._store.segments:
             if segment.number not in self.used and first_row(segment) < before:
                 self._store.drop(segment.number)
+                self.tails.pop(segment.number, None)
 
     def to_json(self) -> dict[str, float]:
         """Return plain values."""
         return {str(number): used for number, used in self.used.items()}
 
-    def restore(self, data: Mapping[str, float]) -> None:
-        """Go on from what `to_json` gave."""
+    def restore(self, data: Mapping[str, float], tails: Mapping[str, int]) -> None:
+        """Go on from what `to_json` gave, and the tails."""
         self.used = {int(number): used for number, used in data.items()}
+        self.tails = {int(number): tail for number, tail in tails.items()}
 
 
 def put_checkpoint(
@@ -193,10 +221,10 @@ def read_model(store: Store, version: int, learner: Learner | None) -> QuiltClas
     return unpack(QuiltClassifier, tensors, record["clf"], learner, where)
 
 
-def drop_models(store: Store, *, last: int, limit: int) -> None:
-    """Forget the oldest models beyond the limit, and versions after the last, left by a crash."""
+def drop_models(store: Store, kept: Collection[int]) -> None:
+    """Forget all versions but these."""
     for version, number in versions(store).items():
-        if not last - limit < version <= last:
+        if version not in kept:
             store.drop_model(number)
 
 

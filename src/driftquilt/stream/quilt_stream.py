@@ -1,8 +1,9 @@
 """Algorithm 2 on a stream that never ends: predict, learn, detect, seal, gather, select, train.
 
-Rows come one by one or in batches; each is predicted by `Learning`, learned, and kept in the
-store. When the detector fires, the open rows become a past segment; `n_wait` rows later a model
-is trained on the past that agrees with them, and again each time the segment has doubled.
+Rows come one by one or in batches; each is predicted by a panel of experts (`Learning`), learned,
+and kept in the store. When the detector fires, or the open segment is long enough, its rows become
+a past segment; `n_wait` rows later a model is trained on the past that agrees with them, and again
+each time the segment has doubled. Every model joins the panel.
 
 - Predictions go on with the old model while rows are gathered and while a training runs, on a
   thread of its own; rows that come meanwhile are learned by the new model before it takes over.
@@ -69,7 +70,7 @@ from driftquilt.store.pending import Key, PendingChange
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, ModelPromoted, RowForgotten, TrainingFailed
 from driftquilt.stream.persistence import SLOT, read_model
-from driftquilt.stream.settings import Guard, Setup, StreamSettings
+from driftquilt.stream.settings import LET_ALL_THROUGH, Guard, Setup, StreamSettings
 from driftquilt.stream.snapshot import Snapshot
 from driftquilt.stream.status import StreamStatus
 from driftquilt.stream.training import Trainer, on_thread
@@ -92,15 +93,18 @@ class QuiltStream:
     Parameters
     ----------
     estimator : QuiltClassifier, optional
-        What is trained after a drift; its `random_state` makes the stream repeatable.
+        What is trained; its `random_state` makes the stream repeatable.
     detector : str, dict or object
-        What tells a drift: a name such as "adwin", its settings, or a detector; see `detectors`.
+        What tells a drift. "experts" compares the experts of the stream with each other, and with
+        it the stream cuts segments and trains on a schedule, without waiting for a drift. Others
+        are a name such as "adwin", its settings, or a detector; see `detectors`.
     n_wait : int
         Rows of a new segment to gather before a model is trained for it.
     store : Store or path, optional
         Where rows are kept; a folder survives crashes, None is memory.
     guard : Guard, optional
-        What stands between a drift and a new model; see `Guard`.
+        What stands between a drift and a new model; see `Guard`. With "experts" the default
+        refuses no model that is not broken.
     wait : bool
         Whether `learn_one` waits for a training that it began; kept for `open`.
     trainer : Trainer
@@ -111,7 +115,9 @@ class QuiltStream:
         `status().score` is that of the last thousand rows. It chooses nothing; the estimator has
         a `scoring` of its own.
     **settings
-        How often to train and how much to keep; see `stream.settings.StreamSettings`.
+        How often to train and how much to keep; see `stream.settings.StreamSettings`. And `panel`:
+        "all", "rows" without the experts that see the last labels, for labels that come late, or
+        "model" for the newest model alone, as in the paper.
 
     """
 
@@ -120,8 +126,8 @@ class QuiltStream:
     def __init__(
         self,
         estimator: QuiltClassifier | None = None,
-        detector: Any = "adwin",
-        n_wait: int = 100,
+        detector: Any = "experts",
+        n_wait: int = 25,
         *,
         store: Place | None = None,
         guard: Guard | None = None,
@@ -131,7 +137,6 @@ class QuiltStream:
         **settings: Any,
     ) -> None:
         estimator = QuiltClassifier() if estimator is None else estimator
-        guard = Guard() if guard is None else guard
         setup = Setup.of(
             estimator, detector, guard, wait=wait, scoring=scoring, n_wait=n_wait, **settings
         )
@@ -143,6 +148,25 @@ class QuiltStream:
             _expect_trainer(trainer, setup)
             opened.write_state({"stream": setup.to_json(), "id": secrets.token_hex(8)})
             self._start(Engine(setup, opened, trainer))
+
+    @classmethod
+    def paper(
+        cls,
+        detector: Any = "adwin",
+        n_wait: int = 100,
+        *,
+        random_state: int | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Make a stream that is Algorithm 2 as published: one model, one detector, nothing else.
+
+        A drift ends a segment, `n_wait` rows later a model is trained as in the paper, and it
+        answers alone and does not learn on. Until the first model is there, a net that learns
+        online answers. A segment still ends after `segment_rows`, so that memory is bounded.
+        """
+        estimator = QuiltClassifier.paper(random_state=random_state)
+        alone = {"guard": LET_ALL_THROUGH, "refresh": None, "panel": "model"}
+        return cls(estimator, detector, n_wait, **{**alone, **settings})
 
     @classmethod
     def open(

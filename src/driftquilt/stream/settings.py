@@ -15,13 +15,14 @@ driftquilt.errors.InputError: n_wait is 0; it takes a whole number of at least 2
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from driftquilt.detectors.base import Detector
+from driftquilt.detectors.base import Detector, check_settings
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
@@ -34,8 +35,10 @@ from driftquilt.quilt.metrics import (
     scoring_to_json,
 )
 from driftquilt.quilt.model_file import settings_from_json, settings_to_json
+from driftquilt.stream.experts.evidence import KIND, SETTINGS, Evidence
+from driftquilt.stream.learning import Panel
 
-__all__ = ["FORMAT", "LET_ALL_THROUGH", "Guard", "Setup", "StreamSettings"]
+__all__ = ["FORMAT", "LET_ALL_THROUGH", "Guard", "Setup", "StreamSettings", "find_detector"]
 
 #: Raised when states of the version before can no longer be read.
 FORMAT = 1
@@ -49,6 +52,7 @@ _LEAST = {
     "max_waiting": 0,
     "max_columns": 1,
     "checkpoint_rows": 1,
+    "train_budget": 0,
 }
 
 
@@ -61,21 +65,23 @@ class StreamSettings:
     segment_rows     rows after which a segment is sealed without a drift
     max_segments     past segments to keep at most
     max_rows         rows of past segments to keep at most
-    max_models       models to keep at most, for rollback
+    max_models       models to keep at most, as experts and for rollback; the most useful
     max_waiting      predicted rows that may wait for their label
     max_columns      columns that rows may have in the life of the stream
     checkpoint_rows  rows between two checkpoints, which is what a restart learns again at most
+    train_budget     rows that trainings may go through, epoch by epoch, for each row learned
     """
 
-    n_wait: int = 100
+    n_wait: int = 25
     refresh: float | None = 2.0
     segment_rows: int = 20_000
     max_segments: int = 200
     max_rows: int = 2_000_000
-    max_models: int = 10
+    max_models: int = 12
     max_waiting: int = 10_000
     max_columns: int = 10_000
     checkpoint_rows: int = 5_000
+    train_budget: int = 1_500
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -154,8 +160,21 @@ class Guard:
         return self.margin == math.inf or challenger <= champion * (1 + self.margin)
 
 
+_MARGIN = 100.0  # a worse model is one expert that nobody listens to
+
 #: The guard that does nothing.
 LET_ALL_THROUGH = Guard(cool_down=0, min_rows=0, margin=math.inf)
+
+
+def find_detector(detector: Any, seed: int) -> Detector | Evidence:
+    """Return the panel's own detector, or what `make_detector` makes of a name or settings."""
+    if isinstance(detector, Evidence):
+        return detector
+    settings = {"kind": detector} if isinstance(detector, str) else detector
+    if isinstance(settings, Mapping) and settings.get("kind") == KIND:
+        given = {str(name): value for name, value in settings.items() if name != "kind"}
+        return Evidence(**check_settings(KIND, given, SETTINGS))
+    return make_detector(detector, seed)
 
 
 @dataclass(frozen=True)
@@ -164,11 +183,12 @@ class Setup:
 
     settings: StreamSettings
     estimator: QuiltClassifier
-    detector: Detector
+    detector: Detector | Evidence
     guard: Guard
     seed: int
     wait: bool = False
     metric: Metric | None = None
+    panel: Panel = "all"
 
     def __post_init__(self) -> None:
         if not isinstance(self.estimator, QuiltClassifier):
@@ -185,6 +205,13 @@ class Setup:
                 "the estimator has encode=False, but the rows of a stream are dictionaries, which "
                 "have to be encoded; leave it at 'robust'"
             )
+        if self.panel not in get_args(Panel):
+            raise InputError.of_setting("panel", self.panel, "'all', 'rows' or 'model'")
+        if self.panel == "model" and isinstance(self.detector, Evidence):
+            raise InputError(
+                "the detector 'experts' compares the experts of a panel, and panel='model' has "
+                "none; name another detector, such as 'adwin'"
+            )
         if type(self.wait) is not bool:
             raise InputError(f"wait is {self.wait!r}; it takes True or False")
         for owner, scoring in (("stream", self.metric), ("estimator", self.estimator.scoring)):
@@ -199,10 +226,11 @@ class Setup:
         cls,
         estimator: QuiltClassifier,
         detector: Any,
-        guard: Guard,
+        guard: Guard | None,
         *,
         wait: bool = False,
         scoring: Scoring | None = None,
+        panel: Panel = "all",
         **settings: Any,
     ) -> Setup:
         """A setup from what a caller gives; all that is random follows from one seed."""
@@ -211,9 +239,12 @@ class Setup:
             seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))
         except ValueError as error:
             raise InputError(f"random_state is {state!r}; it takes an int, or None") from error
-        made = make_detector(detector, seed)
+        made = find_detector(detector, seed)
+        if guard is None:  # a panel needs none between a training and an expert
+            guard = Guard(margin=_MARGIN) if isinstance(made, Evidence) else Guard()
         metric = None if scoring is None else find_metric(scoring)
-        return cls(StreamSettings.of(**settings), estimator, made, guard, seed, wait, metric)
+        numbers = StreamSettings.of(**settings)
+        return cls(numbers, estimator, made, guard, seed, wait, metric, panel)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -228,6 +259,7 @@ class Setup:
             "seed": self.seed,
             "wait": self.wait,
             "scoring": scoring_to_json(self.metric),
+            "panel": self.panel,
         }
 
     @classmethod
@@ -255,7 +287,7 @@ class Setup:
                 f"this stream trains a learner of your own, {data['learner']}; give it again: "
                 "QuiltStream.open(path, learner=...)"
             )
-        made = make_detector(data["detector"] if detector is None else detector, data["seed"])
+        made = find_detector(data["detector"] if detector is None else detector, data["seed"])
         estimator = QuiltClassifier(**settings_from_json(data["estimator"]), learner=learner)
         if engine is not None:
             estimator.set_params(engine=engine)
@@ -267,4 +299,5 @@ class Setup:
         wait = data.get("wait", False) if wait is None else wait  # early stores do not say
         scoring = scoring_from_json(data.get("scoring"))
         metric = None if scoring is None else find_metric(scoring)
-        return cls(settings, estimator, made, guard, data["seed"], wait, metric)
+        panel = data.get("panel", "rows")  # early stores do not say; their labels may come late
+        return cls(settings, estimator, made, guard, data["seed"], wait, metric, panel)

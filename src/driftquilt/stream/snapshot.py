@@ -7,13 +7,13 @@ own does if its `predict_proba` rounds differently for a matrix.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.encoder import Encoder
-from driftquilt.data.frame import Frame, Label
+from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.learners.nets import Nets
 
 __all__ = ["Expert", "Snapshot"]
@@ -23,12 +23,14 @@ __all__ = ["Expert", "Snapshot"]
 class Expert:
     """An encoder and the nets that take its rows; class c of the nets is `codes[c]` in the stream.
 
-    That of a model that learns changes with it; a `copy` does not.
+    One that sees labels takes rows with the columns of `LabelHistory`. That of a model that learns
+    changes with it; a `copy` does not.
     """
 
     encoder: Encoder
     nets: Nets
     codes: NDArray[np.int64]
+    sees_labels: bool = False
 
     def encode(self, frame: Frame) -> NDArray[np.float32]:
         """Rows as the nets see them; before the first column, a column of zeros."""
@@ -42,25 +44,34 @@ class Expert:
 
     def copy(self) -> Expert:
         """The expert as it is now."""
-        return Expert(self.encoder.copy(), self.nets.copy(), self.codes)
+        return replace(self, encoder=self.encoder.copy(), nets=self.nets.copy())
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """The classes of a stream, and the experts that answer together, each with its share.
 
-    `weights` are class weights by which the answer is chosen, if there are any.
+    `weights` are class weights by which the answer is chosen, if there are any. `label_columns`
+    say what the last labels were, and `base` (C,) is what those alone say of the next
+    one, times its share.
     """
 
     classes: tuple[Label, ...]
     experts: tuple[tuple[Expert, float], ...]
     weights: NDArray[np.float32] | None = None
+    label_columns: Row = field(default_factory=dict)
+    base: NDArray[np.float32] | None = None
 
     def predict(self, frame: Frame) -> NDArray[np.float32]:
         """Probabilities (n, C) of the classes; any number of threads may ask a copy."""
         probabilities = np.zeros((len(frame), len(self.classes)), dtype=np.float32)
+        if self.base is not None:
+            probabilities += self.base
+        with_labels = frame
+        if any(expert.sees_labels for expert, _ in self.experts):
+            with_labels = frame.with_constants(self.label_columns)
         for expert, share in self.experts:
-            expert.add(frame, share, probabilities)
+            expert.add(with_labels if expert.sees_labels else frame, share, probabilities)
         return probabilities
 
     def labels(self, probabilities: NDArray[np.float32]) -> list[Label | None]:

@@ -49,6 +49,7 @@ class StreamStatus:
     detector, guard, settings, class_weight   what it was set up with, as plain values
     metric               what `score` is by, if a metric was chosen
     recent               the last rows as they were answered, which are scored
+    experts              who answers, each with its share
     """
 
     n_rows: int
@@ -73,6 +74,7 @@ class StreamStatus:
     class_weight: Mapping[str, float] | str | None = field(default=None, hash=False)
     metric: Metric | None = field(default=None, compare=False)
     recent: Window | None = field(default=None, repr=False, compare=False)
+    experts: Mapping[str, float] = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def accuracy(self) -> float | None:
@@ -94,6 +96,7 @@ class StreamStatus:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         values |= {"metric": self.metric and self.metric.name, "score": json_safe(self.score, 6)}
         del values["recent"]
+        values["experts"] = {name: round(share, 6) for name, share in self.experts.items()}
         for name in ("classes", "models"):
             values[name] = list(values[name])
         for name in ("columns", "detector", "guard", "settings"):

@@ -8,7 +8,7 @@ while the stream goes on: a `Trainer` decides.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ from driftquilt.quilt.classifier import QuiltClassifier, present_weights
 from driftquilt.quilt.model_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
+from driftquilt.stream.experts.labels import with_label_columns
 from driftquilt.stream.persistence import first_row
 
 __all__ = ["Job", "Outcome", "Trainer", "Training", "begin", "on_thread"]
@@ -40,6 +41,7 @@ class Outcome:
     weights: dict[int, float] = field(default_factory=dict)
     blend: dict[str, float] = field(default_factory=dict)
     loss: float = 0.0
+    work: int = 0  # rows that the trainings went through, epoch by epoch
     explanation: str = ""
     seconds: float = 0.0
     failure: str | None = None
@@ -51,8 +53,8 @@ class Training:
 
     estimator: QuiltClassifier
     seed: int
-    numbers: Sequence[int]
-    tables: Sequence[pa.Table]  # one per number, then the current rows
+    numbers: Sequence[Sequence[int]]  # of the past segments that count as one
+    tables: Sequence[pa.Table]  # one for each of these, then the current rows
     names: Sequence[str]
 
     def run(self) -> Outcome:
@@ -77,9 +79,10 @@ class Training:
             unpack(QuiltClassifier, tensors, record, self.estimator.learner, "the new model"),
             tensors=tensors,
             record=record,
-            weights={number: float(use.weight) for number, use in uses},
+            weights={number: float(use.weight) for some, use in uses for number in some},
             blend=fitted.selection_.parts,
             loss=float(np.mean([f.validation_loss[f.best] for f in fitted.selection_.folds])),
+            work=_count_work(fitted),
             explanation=fitted.selection_.explain(),
         )
 
@@ -134,18 +137,52 @@ class Job:
             return Outcome(self.n_current, failure=str(error) or "the training was stopped")
 
 
-def begin(store: Store, estimator: QuiltClassifier, seed: int) -> Training:
-    """The training for the store as it is now."""
-    sealed = store.segments
-    return Training(
-        estimator,
-        seed,
-        [segment.number for segment in sealed],
-        [*(store.read(segment.number) for segment in sealed), store.open_rows()],
-        [*map(_name, sealed), "the current segment"],
-    )
+def begin(
+    store: Store,
+    estimator: QuiltClassifier,
+    seed: int,
+    groups: Sequence[Sequence[SealedSegment]],
+    tails: Mapping[int, int],
+    classes: Sequence[Label] | None = None,
+) -> Training:
+    """The training for the store as it is now.
+
+    Segments of a group count as one. A segment's last rows, as many as its tail, belong to the next
+    one. With classes, rows have the columns that say what the labels before them were.
+    """
+    tables, names, held = [], [], None
+    for group in groups:
+        parts = []
+        for segment in group:
+            table = store.read(segment.number)
+            n_own = len(table) - tails.get(segment.number, 0)
+            parts += [*([] if held is None else [held]), table.slice(0, n_own)]
+            held = table.slice(n_own) if n_own < len(table) else None
+        tables.append(_join(parts))
+        names.append(_name(group))
+    tables.append(_join([*([] if held is None else [held]), store.open_rows()]))
+    if classes is not None:
+        tables = with_label_columns(tables, LABEL, classes)
+    numbers = [[segment.number for segment in group] for group in groups]
+    return Training(estimator, seed, numbers, tables, [*names, "the current segment"])
 
 
-def _name(segment: SealedSegment) -> str:
-    first = first_row(segment)
-    return f"segment {segment.number} (rows {first} to {first + segment.n_rows - 1})"
+def _join(tables: Sequence[pa.Table]) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _count_work(fitted: QuiltClassifier) -> int:
+    """Rows that all trials went through; shared parts count for each."""
+    most = fitted.epoch_rows
+    rows = (epoch.n_rows for trial in fitted.model_.trials for epoch in trial.trial.epochs)
+    return sum(n_rows if most is None else min(n_rows, most) for n_rows in rows)
+
+
+def _name(group: Sequence[SealedSegment]) -> str:
+    first, last = first_row(group[0]), first_row(group[-1]) + group[-1].n_rows - 1
+    numbers = f"segment {group[0].number}"
+    if len(group) > 1:
+        numbers = f"segments {group[0].number} to {group[-1].number}"
+    return f"{numbers} (rows {first} to {last})"

@@ -37,7 +37,7 @@ __all__ = ["Workers"]
 
 _NICE = 5
 _RECORD = (
-    "n_current", "record", "weights", "blend", "loss", "explanation", "seconds", "failure",
+    "n_current", "record", "weights", "blend", "loss", "work", "explanation", "seconds", "failure",
 )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def send_training(pipe: IO[bytes], training: Training) -> None:
     head = {
         "estimator": settings_to_json(training.estimator.get_params(deep=False)),
         "seed": training.seed,
-        "numbers": list(training.numbers),
+        "numbers": [list(some) for some in training.numbers],
         "names": list(training.names),
     }
     pipe.write(json.dumps(head).encode() + b"\n")

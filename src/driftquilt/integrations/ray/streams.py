@@ -52,7 +52,7 @@ class Streams:
         self,
         name: str,
         estimator: QuiltClassifier | None = None,
-        detector: Any = "adwin",
+        detector: Any = "experts",
         **settings: Any,
     ) -> RemoteStream:
         """Return the stream of that name; a new one is started with these settings.

@@ -49,10 +49,17 @@ const feedWords = ({ feed }) => {
   return ` Fed from ${feed.source ?? "a broker"}: ${counts}.${trouble}`;
 };
 
+const expertWords = ({ experts }) => {
+  const most = Object.entries(experts).sort(([, a], [, b]) => b - a).slice(0, 3)
+    .filter(([, share]) => share >= 0.05);
+  if (!most.length) return "";
+  return ` Who answers: ${most.map(([name, share]) => `${name} ${Math.round(100 * share)} %`).join(", ")}.`;
+};
+
 const lead = (stream) => {
   const drift = stream.last_drift === null ? "no drift so far" : `last drift at row ${count(stream.last_drift)}`;
   return `${plural(stream.n_current, "current row")}, ${drift}, ${trainingWords(stream)}. `
-    + delayWords(stream) + feedWords(stream);
+    + delayWords(stream) + expertWords(stream) + feedWords(stream);
 };
 
 const failureWords = (why) => (why === null ? [] : [
