@@ -178,7 +178,8 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the number for each row: the median, or the mean with the loss "squared"."""
-        return self.target_.restore(self._outputs(X)[:, self.net_loss.middle])
+        outputs = self._outputs(X)
+        return self.target_.restore(outputs[:, self.net_loss.middle])
 
     def predict_interval(self, X: Any, coverage: float = 0.8) -> NDArray[np.float64]:
         """Return both ends (n, 2) of intervals that hold such a share of the targets.
