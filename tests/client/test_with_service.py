@@ -194,7 +194,7 @@ def test_live_events_and_requests_outlast_a_restart(tmp_path: Path) -> None:
                 return
 
     with Running(tmp_path) as running, Client(running.url, retries=20) as client:
-        client.create_stream("s", settings={"n_wait": 50}, random_state=0)
+        client.create_stream("s", detector="adwin", settings={"n_wait": 50}, random_state=0)
         stream = client.stream("s")
         listener = threading.Thread(target=listen, args=[stream])
         listener.start()
