@@ -33,7 +33,7 @@ COMMANDS = {
     "select": "Decide which past segments to train on: a table, the model, and a report.",
     "run": "Replay a file as a stream: predict every row, then learn it, and find drifts.",
     "predict": "Predict every row of a file: the most probable label, and all probabilities.",
-    "export": "Write a model as ONNX, for runtimes without driftquilt: raw columns in, answers out.",
+    "export": "Write a model as ONNX, for runtimes without driftquilt: columns in, answers out.",
     "report": "Write the report of a folder again, from its selection.json or events.jsonl.",
     "demo": "Follow a drifting stream with Quilt, all data, and the current segment only.",
     "datasets": "List the nine streams, where they come from, and whether they are intact.",

@@ -425,7 +425,7 @@ def export(
     missing: Annotated[str, typer.Option(help="Text that stands for a missing value.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write a model as ONNX, for runtimes without driftquilt: raw columns in, answers out.
+    """Write a model as ONNX, for runtimes without driftquilt: columns in, answers out.
 
     Example: driftquilt export out/model.safetensors --to model.onnx
     """
