@@ -84,7 +84,7 @@ def test_rows_of_a_broker_that_wait_are_counted_and_those_forgotten_hide_no_even
     broker.send([*bodies(range(120)), *asked])
     feeds = json.dumps({"clicks": broker.url})
     with Running(tmp_path, feeds=feeds, max_waiting=30) as service, service.client() as client:
-        client.create_stream("clicks")  # a model after 100 rows
+        client.create_stream("clicks", settings={"n_wait": 100})  # one model, at 100 rows
         stream = client.stream("clicks")
         wait_for(lambda: stream.status()["model"])
         wait_for(lambda: stream.status()["feed"]["n_messages"] == 160)

@@ -204,10 +204,10 @@ def _sentences(replayed: Replayed, *, alone: bool) -> tuple[str, ...]:
         f"In {plural(replayed.n_rows, 'row')} {plural(replayed.n_drifts, 'drift')} "
         f"{'was' if replayed.n_drifts == 1 else 'were'} detected, and a new model took over in "
         f"{plural(len(replayed.drifts), 'segment')}.",
-        "Each row was predicted before it was learned, by the model in use and a small net beside "
-        f"it that learns from every row: {replayed.n_right:,} predictions were correct "
+        "Each row was predicted before it was learned, by the models so far and small nets "
+        f"that learn from every row: {replayed.n_right:,} predictions were correct "
         f"({100 * share:.1f} % of all rows{among})."
-        f"{' All data and current only have no such net beside them.' if alone else ''}",
+        f"{' All data and current only have no such nets beside them.' if alone else ''}",
     ]
     if replayed.metric is not None:
         sentences.append(_score_sentence(replayed))

@@ -27,7 +27,7 @@ detection", 2024.
 ...     if evidence.drift_detected:
 ...         break
 >>> row, evidence.began                                # `began`: so many rows came before it
-(203, 200)
+(204, 200)
 """
 
 from __future__ import annotations
