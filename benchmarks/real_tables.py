@@ -109,7 +109,7 @@ def _unseen(seed: int) -> tuple[pd.DataFrame, NDArray[Any], NDArray[Any]]:
 
 
 def answers(case: Case, seed: int) -> Iterator[tuple[str, NDArray[Any], float]]:
-    """What each method says of the test rows, and its CPU seconds."""
+    """Yield what each method predicts for the test rows, and its CPU seconds."""
     n_classes = int(max(case.y.max(), case.y_test.max())) + 1
     classes = np.arange(n_classes)
     started = time.process_time()
@@ -145,7 +145,7 @@ def scores(y: NDArray[np.int64], probabilities: NDArray[Any]) -> dict[str, float
 
 
 def compare(results: pd.DataFrame) -> pd.DataFrame:
-    """The default against the better naive choice: a line per table, means over the rest."""
+    """Compare the default with the better naive choice: a line per table, means over the rest."""
     figures = ["log_loss", "auc", "accuracy", "ece", "cpu"]
     by_table = results.groupby(["table", "method"])[figures].mean().unstack("method")
     naive = ["all", "current"]

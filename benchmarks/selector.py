@@ -106,7 +106,7 @@ def model() -> lgb.LGBMClassifier:
 
 
 def answers(case: Case) -> Iterator[tuple[str, NDArray[Any], float]]:
-    """What each way says of the test rows, and its CPU seconds."""
+    """Yield what each way predicts for the test rows, and its CPU seconds."""
     started = time.process_time()
     selector = QuiltSelector(model(), random_state=0)
     selector.fit(case.X, case.y, segments=case.segments)
@@ -138,7 +138,7 @@ def answers(case: Case) -> Iterator[tuple[str, NDArray[Any], float]]:
 
 
 def choices(case: Case) -> Iterator[tuple[str, NDArray[Any], float]]:
-    """What the net, HistGradientBoostingClassifier and the better of both say of the test rows."""
+    """Yield the predictions of the net, HistGradientBoostingClassifier and the better of both."""
     started = time.process_time()
     choice = choose_model(case.X, case.y, case.segments)
     cpu = time.process_time() - started

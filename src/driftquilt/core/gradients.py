@@ -70,7 +70,7 @@ def mean_gradients(model: Scorable, segments: Sequence[Segment]) -> NDArray[np.f
 
 
 def shards(n_rows: int) -> list[slice]:
-    """The shards of a segment with so many rows, in order.
+    """Return the shards of a segment with so many rows, in order.
 
     >>> shards(70_000)
     [slice(0, 65536, None), slice(65536, 70000, None)]
@@ -82,20 +82,20 @@ def shards(n_rows: int) -> list[slice]:
 
 
 def runs(n_rows: int) -> list[list[slice]]:
-    """The shards of a segment with so many rows, in order, by the run that they belong to."""
+    """Return the shards of a segment with so many rows, in order, by the run they belong to."""
     parts = shards(n_rows)
     return [parts[first : first + _RUN_SHARDS] for first in range(0, len(parts), _RUN_SHARDS)]
 
 
 def run_mean(model: Scorable, run: Sequence[Segment]) -> Mean:
-    """The mean over a run, from its shards."""
+    """Return the mean over a run, from its shards."""
     gradients, _ = model.head_gradients(run)
     weights = np.array([shard.weight.sum(dtype=np.float64) for shard in run])
     return Mean(merge(gradients, weights), float(weights.sum()))
 
 
 def put_together(means: Sequence[Mean]) -> NDArray[np.float64]:
-    """The mean over a segment, from those of its runs."""
+    """Return the mean over a segment, from those of its runs."""
     gradients, weights = zip(*means, strict=True)
     return merge(np.stack(gradients), np.array(weights))
 
@@ -105,7 +105,10 @@ def _run_means(model: Scorable, segment: Segment) -> list[Mean]:
 
 
 def merge(means: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over parts, from the mean (K, P) and the weight (K,) of each; of one, its own."""
+    """Return the mean over parts, from the mean (K, P) and the weight (K,) of each.
+
+    The mean of a single part is returned as it is.
+    """
     whole: NDArray[np.float64] = means[0]
     if len(means) > 1:
         whole = means[0] * weights[0]

@@ -64,7 +64,7 @@ class Sampling:
     def rows_to_keep(
         self, codes: NDArray[np.integer[Any]], n_segments: int, width: int
     ) -> NDArray[np.intp] | None:
-        """The rows that samples are drawn from, by number; None for all of them.
+        """Return the numbers of the rows that samples are drawn from; None for all of them.
 
         `codes` is the segment of each row, the current one being the last. A training sees
         some ten thousand rows before it ends, so of much longer segments it takes rows at even
@@ -91,14 +91,14 @@ class Sampling:
         return None if (counts <= limits).all() else np.minimum(counts, limits)
 
     def to_validate(self, validation: Segment) -> Segment:
-        """The rows that validate: at most those of two epochs, at even distances."""
+        """Return the rows that validate: at most those of two epochs, at even distances."""
         limit = len(validation) if self.epoch_rows is None else 2 * self.epoch_rows
         if len(validation) <= limit:
             return validation
         return validation.take(spread_out(len(validation), limit))
 
     def to_score(self, history: History, rng: np.random.Generator) -> Sequence[Segment]:
-        """The past segments, as far as their scores look at them."""
+        """Return the past segments, as far as their scores look at them."""
         if self.score_rows is None or not history:
             return history
         n_rows = min(self.score_rows, max(_MAX_SCORED // len(history), _MIN_SCORED))
@@ -118,7 +118,7 @@ class Sampling:
         *,
         evenly: bool = False,
     ) -> list[Pick]:
-        """The selected segments, as far as an epoch trains on them, and the current one.
+        """Return the rows of one epoch: a sample of the selected segments and the current one.
 
         The current rows come first, up to half of the epoch; with `evenly` they are drawn as
         all others are.

@@ -71,7 +71,7 @@ class Segment:
         return int(self.y.max())
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Segment:
-        """Some of the rows, under the same name."""
+        """Return some of the rows, under the same name."""
         return Segment(self.name, self.X[rows], self.y[rows], self.weight[rows])
 
 
@@ -79,7 +79,7 @@ History: TypeAlias = Sequence[Segment]
 
 
 def count_classes(history: History, current: Segment) -> int:
-    """Number of classes, from the highest code that any row has."""
+    """Return the number of classes, from the highest code that any row has."""
     return 1 + max(segment.top_code for segment in (*history, current))
 
 
@@ -132,7 +132,7 @@ class Pick:
         return self.segment.name
 
     def load(self) -> Segment:
-        """The rows as a segment."""
+        """Return the rows as a segment."""
         return self.segment if self.rows is None else self.segment.take(self.rows)
 
 

@@ -50,7 +50,7 @@ class Trainable(Scorable, Protocol):
         """
 
     def copy(self) -> Self:
-        """An independent model that would go on training exactly as this one."""
+        """Return an independent model that would go on training exactly as this one."""
 
     def blend(self, other: Self, share: float) -> None:
         """Move the weights towards those of `other`; a share of 1 takes them over."""

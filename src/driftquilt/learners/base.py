@@ -34,7 +34,7 @@ class Model(Trainable, Protocol):
         """Class probabilities of each row, shape (n, C)."""
 
     def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """What each row sends into the head, shape (n, H), and its class probabilities (n, C)."""
+        """Return what each row sends into the head, (n, H), and its class probabilities, (n, C)."""
 
     def learn_one(self, x: NDArray[Any], y: int) -> NDArray[np.float32]:
         """One plain gradient step on one row (Algorithm 2), `x` without the row axis.
@@ -46,17 +46,17 @@ class Model(Trainable, Protocol):
         """Add to the logit of each class (C,) from now on."""
 
     def tensors(self) -> dict[str, NDArray[Any]]:
-        """The weights by name; copies, which later training leaves as they are."""
+        """Return the weights by name; copies, which later training leaves as they are."""
 
 
 class Learner(Protocol):
     """A recipe for models."""
 
     def start(self, X: NDArray[Any], n_classes: int, seed: int) -> Model:
-        """A new model for rows like those of X, which has at least one."""
+        """Return a new model for rows like those of X, which has at least one."""
 
     def restore(self, tensors: Mapping[str, NDArray[Any]], n_classes: int) -> Model:
-        """A model with weights from `Model.tensors`; ModelFileError when they do not fit."""
+        """Return a model with weights from `Model.tensors`; ModelFileError if they do not fit."""
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that distinguish this recipe from others of its kind, as JSON."""

@@ -57,7 +57,7 @@ class MLP:
     batch_size: int = 128
 
     def rate(self, n_features: int) -> float:
-        """The learning rate for rows so wide.
+        """Return the learning rate for rows so wide.
 
         A step moves what a unit sees by the sum over its inputs, so wide rows take smaller ones.
         """
@@ -75,7 +75,7 @@ class MLP:
         return {"kind": "mlp", **asdict(self)}
 
     def as_parameters(self) -> dict[str, Any]:
-        """The settings under the names that they have as parameters of an estimator."""
+        """Return the settings under the names that they have as parameters of an estimator."""
         return asdict(self)
 
     def _draw(self, X: NDArray[Any], n_classes: int, seed: int) -> NDArray[np.float32]:
@@ -226,7 +226,7 @@ class _Net:
         return {"theta": self._theta.copy()}
 
     def layers(self) -> tuple[NDArray[np.float32], ...]:
-        """Copies of the weights by layer: first (d, H), bias (H,), head (C, H), offset (C,)."""
+        """Copy the weights by layer: first (d, H), bias (H,), head (C, H), offset (C,)."""
         n_hidden, n_classes = self._learner.hidden_units, self._n_classes
         shapes = [(self._n_features, n_hidden), (n_hidden,), (n_classes, n_hidden), (n_classes,)]
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
@@ -257,9 +257,10 @@ class MLPModel(_Net):
         super().__init__(learner, theta, n_classes, _CROSS_ENTROPY)
 
     def grow(self, n_features: int, n_classes: int) -> MLPModel:
-        """A net for wider rows or more classes; with zeros in the new columns it is this one.
+        """Return a net for wider rows or more classes.
 
-        A new class begins as improbable. The optimiser's memory is not taken along.
+        With zeros in the new columns it is this one. A new class starts as improbable. The
+        optimiser's memory is not taken along.
         """
         first, bias, head, offset = self.layers()
         n_new = n_classes - self._n_classes

@@ -137,7 +137,7 @@ def kernel(signature: Any = None) -> Callable[[F], F]:
 def unpack(
     theta: Floats, n_features: int, n_hidden: int, n_classes: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Views of theta: first (d, H), bias (H,), head (C, H), offset (C,)."""
+    """Return views of theta: first (d, H), bias (H,), head (C, H), offset (C,)."""
     a = n_features * n_hidden
     b = a + n_hidden
     c = b + n_classes * n_hidden
@@ -428,7 +428,7 @@ def fill_rest(
 def by_column(
     columns: Ints, values: Floats, ends: Codes, n_rows: int, stops: Codes, at: Ints, what: Floats
 ) -> None:
-    """The same list by column: of column k, rows `at` and values `what` from k·n to `stops[k]`."""
+    """Order the same list by column: that of column k is in `at` and `what`, k·n to `stops[k]`."""
     for k in range(len(stops)):
         stops[k] = k * n_rows
     for i in range(n_rows):

@@ -219,7 +219,7 @@ class TorchModel:
         return answer
 
     def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """What each row sends into the head, shape (n, H), and its class probabilities (n, C)."""
+        """Return what each row sends into the head, (n, H), and its class probabilities, (n, C)."""
         embedding = np.empty((len(X), self._head.in_features), dtype=np.float32)
         answer = np.empty((len(X), self.n_classes), dtype=np.float32)
         for part, sent, probabilities in self._forward(X):

@@ -118,7 +118,7 @@ def blend_weights(
     belief: NDArray[np.float64] = _BELIEF,
     negligible: float = _NEGLIGIBLE,
 ) -> NDArray[np.float64]:
-    """The weight of each of `PARTS`, which add up to 1; or of other models, if "all" comes first.
+    """Return the weights of `PARTS`, or of other models if "all" comes first; their sum is 1.
 
     `coverage` is the share of past rows whose class the labelled rows have, `belief` how many rows
     speak for each model before any is seen. A weight below `negligible` becomes 0. The last
@@ -183,7 +183,7 @@ def _lean(
 def choose_candidate(
     likelihood: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int = 0
 ) -> int:
-    """The candidate to use; they are ordered from those that use least of the past to most."""
+    """Return the candidate to use; they go from those that use least of the past to most."""
     return choose_by_merit(np.log(np.maximum(likelihood, _LOWEST)), weight, n_borrowed)
 
 
@@ -200,7 +200,7 @@ def choose_by_merit(
 
 
 def choose_by_score(scores: NDArray[np.float64], errors: float = _ERRORS) -> int:
-    """The candidate to use, by scores of shape (K, 1 + B); the later ones are preferred.
+    """Return the candidate to use, by scores of shape (K, 1 + B); the later ones are preferred.
 
     The first column is the score of all rows, the others those without each block of `blocks_of`.
     A later candidate is taken if it is worse by at most so many standard errors. Where no score is
@@ -222,7 +222,7 @@ def choose_by_score(scores: NDArray[np.float64], errors: float = _ERRORS) -> int
 
 
 def replace_mixture(scores: NDArray[np.float64]) -> int:
-    """The candidate with the highest score, if it is clearly ahead of the mixture, the last row.
+    """Return the candidate that scores highest, if clearly ahead of the mixture, the last row.
 
     >>> replace_mixture(np.array([[0.9, 0.9, 0.9], [0.7, 0.5, 0.9], [0.8, 0.8, 0.8]]))
     0
@@ -266,14 +266,14 @@ class Judge:
 
 
 def blocks_of(n_rows: int) -> list[NDArray[np.intp]]:
-    """The rows of each block of neighbours that counts as one observation."""
+    """Return the rows of each block of neighbours that counts as one observation."""
     return np.array_split(np.arange(n_rows), min(_BLOCKS, n_rows))
 
 
 def _most_likely(
     L: NDArray[np.float64], weight: NDArray[np.floating], belief: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The weights under which the labels are most likely, some rows being believed before."""
+    """Find the weights under which the labels are most likely, some rows being believed before."""
     weights = np.full(len(L), 1 / len(L))
     for _ in range(_EM_STEPS):
         shares = weights[:, None] * L
@@ -287,7 +287,7 @@ def _mean(values: NDArray[np.float64], weight: NDArray[np.floating]) -> float:
 
 
 def _error(values: NDArray[np.float64], weight: NDArray[np.floating], n_borrowed: int) -> float:
-    """The standard error of the mean, each block of neighbours being one observation."""
+    """Return the standard error of the mean, each block of neighbours being one observation."""
     off = ((values - _mean(values, weight)) * weight)[: len(values) - n_borrowed]
     sums = [off[block].sum() for block in blocks_of(len(off))]
     return float(np.sqrt(sum(total**2 for total in sums)) / weight.sum())

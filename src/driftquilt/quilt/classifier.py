@@ -229,14 +229,15 @@ class QuiltClassifier(ClassifierMixin, QuiltEstimator):  # type: ignore[misc]
         return self.fit_rows(self._join(rows, has_segments=segments is not None))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row; with class weights, that of the highest product.
+        """Return the most probable class of each row.
 
-        With `threshold_`, it is the second of two classes from that probability on.
+        With class weights, it is the class of the highest product. With `threshold_`, it is the
+        second of two classes from that probability on.
         """
         return self.answers(self.predict_proba(X))
 
     def answers(self, probabilities: NDArray[Any]) -> NDArray[Any]:
-        """The classes that `predict` answers with at these probabilities."""
+        """Return the classes that `predict` answers with at these probabilities."""
         weights = self.answer_weights
         if weights is not None:
             probabilities = probabilities * weights.astype(np.float32)
@@ -258,7 +259,7 @@ class QuiltClassifier(ClassifierMixin, QuiltEstimator):  # type: ignore[misc]
             return self.model_.predict_proba(to_matrix(rows, self.encoder_, self.learner_))
 
     def to_onnx(self, *, missing: str = "") -> bytes:
-        """The model and its encoding as one ONNX graph, for runtimes without driftquilt.
+        """Return the model and its encoding as one ONNX graph, for runtimes without driftquilt.
 
         Every column is an input, (n, 1): numbers as float64 with NaN for a missing one, text as
         strings with `missing` for a missing one, dates and times of day as int64 microseconds; the

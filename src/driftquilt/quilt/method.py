@@ -133,7 +133,7 @@ class Training:
     blend: bool = False
 
     def count_classes(self, history: History, current: Segment) -> int:
-        """The number of classes; of a net for numbers, that of its outputs."""
+        """Return the number of classes; of a net for numbers, that of its outputs."""
         if isinstance(self.learner, MLPRegression):
             return self.learner.loss.n_outputs
         n_classes = count_classes(history, current)
@@ -221,7 +221,7 @@ class QuiltModel(Average):
     selection: Selection
 
     def by_fold(self) -> list[Average]:
-        """The model of each fold alone, which has not been trained on the fold's own rows."""
+        """Return the model of each fold alone, which was not trained on the fold's own rows."""
         n_folds = len(self.selection.folds)
         shares = [share * n_folds for share in self.shares[::n_folds]]
         return [Average(self.models[k::n_folds], shares=shares) for k in range(n_folds)]
@@ -283,7 +283,7 @@ class Quilt(Training):
     def conclude(
         self, history: History, current: Segment, trials: Iterable[FoldTrial]
     ) -> QuiltModel:
-        """The model that the finished trials add up to."""
+        """Return the model that the finished trials add up to."""
         ordered = tuple(sorted(trials, key=lambda t: (t.fold, t.part, t.trial.disparity_max)))
         if self.class_weights:
             ordered = _calibrated(ordered, np.array(self.class_weights))
@@ -335,7 +335,7 @@ class Quilt(Training):
         return chosen, weights
 
     def _row_weights(self, parts: Sequence[Segment]) -> NDArray[np.float64]:
-        """The weights of rows one after the other, without those of their classes."""
+        """Return the weights of rows one after the other, without those of their classes."""
         weight = np.concatenate([part.weight for part in parts]).astype(np.float64)
         if not self.class_weights:
             return weight
@@ -348,7 +348,7 @@ class Quilt(Training):
         return self.n_folds * sum(s.n_trials for s in self._searches(history).values())
 
     def _searches(self, history: History) -> dict[str, Search]:
-        """What is trained for each part; a single trial where no bound could make a difference."""
+        """Return the search for each part; a single trial where no bound could differ."""
         selected: Search = Shared((DISPARITY_RANGE[1],))
         if history and self.rule.use_disparity:
             selected = self.search
@@ -360,7 +360,7 @@ class Quilt(Training):
         return searches
 
     def start(self, task: Task, fold: int, n_classes: int) -> Callable[[], Model]:
-        """What makes the model that every trial of a fold begins with."""
+        """Return what makes the model that every trial of a fold starts from."""
         if self.previous:
             tensors = self.previous[fold % len(self.previous)].tensors()
             return lambda: self.learner.restore(tensors, n_classes)
@@ -370,7 +370,7 @@ class Quilt(Training):
 def _calibrated(
     trials: Sequence[FoldTrial], class_weights: NDArray[np.float64]
 ) -> tuple[FoldTrial, ...]:
-    """The trials with models that take back what the class weights have done to their answers."""
+    """Copy the trials, with models that undo what the class weights did to their answers."""
     offsets = -np.log(np.where(class_weights > 0, class_weights, 1.0))
     twins = {id(one.trial.model): one.trial.model.copy() for one in trials}  # some share a model
     for twin in twins.values():
@@ -381,7 +381,7 @@ def _calibrated(
 
 
 def _coverage(history: History, current: Segment) -> float:
-    """The share of past rows whose class the current segment has."""
+    """Return the share of past rows whose class the current segment has."""
     seen = np.unique(current.y)
     return sum(int(np.isin(s.y, seen).sum()) for s in history) / sum(map(len, history))
 
@@ -393,7 +393,7 @@ def _choose(
     weight: NDArray[np.float64],
     judge: Judge | None,
 ) -> list[list[Trial[Model]]]:
-    """The trials of all folds that make each part of a blended model, in the order of `PARTS`.
+    """Return the trials of all folds that make each part of a blend, in the order of `PARTS`.
 
     Where the folds tried the same candidates, each also listens to the rows of the others.
     """
@@ -427,7 +427,7 @@ def by_part(
 def same_candidates(
     of_folds: Sequence[TrialsByPart],
 ) -> list[list[Trial[Model]]]:
-    """The trials of each candidate in all folds; none if the folds tried different ones."""
+    """Return the trials of each candidate in all folds; none if the folds tried different ones."""
     by_candidate = [{t.candidate: t for t in parts["selected"]} for parts in of_folds]
     if len({tuple(trials) for trials in by_candidate}) > 1:
         return []
@@ -439,7 +439,7 @@ def _choose_by_score(
     of_folds: Sequence[TrialsByPart],
     validations: Sequence[Segment],
 ) -> list[Trial[Model]]:
-    """The trial of each fold by its score: one candidate for all folds, if they tried the same."""
+    """Choose the trial of each fold by score: one candidate for all, if they tried the same."""
 
     def choose(
         options: Sequence[Sequence[Trial[Model]]], rows: Sequence[Segment]
@@ -464,7 +464,7 @@ def _blend_by_score(
     chosen: Sequence[Sequence[Trial[Model]]],
     validations: Sequence[Segment],
 ) -> NDArray[np.float64]:
-    """The weights of `PARTS`: one part alone where it clearly scores higher than the mixture."""
+    """Return the weights of `PARTS`: one alone where it clearly scores higher than the mixture."""
     chances = np.stack([_chances(trials, validations) for trials in chosen])
     y = np.concatenate([rows.y for rows in validations])
     options = [*np.eye(len(PARTS)), mixture]
@@ -474,7 +474,7 @@ def _blend_by_score(
 
 
 def _chances(trials: Sequence[Trial[Model]], validations: Sequence[Segment]) -> NDArray[np.float64]:
-    """What each fold's model says of the rows that it was not trained on, (n, C)."""
+    """Predict, with each fold's model, the rows that it was not trained on, (n, C)."""
     answers = (t.model.predict_proba(v.X) for t, v in zip(trials, validations, strict=True))
     return np.concatenate([*answers]).astype(np.float64)
 
@@ -482,7 +482,7 @@ def _chances(trials: Sequence[Trial[Model]], validations: Sequence[Segment]) -> 
 def _likelihood(
     trials: Sequence[Trial[Model]], validations: Sequence[Segment], borrowed: Segment
 ) -> NDArray[np.float64]:
-    """What each fold's model gives to the true class of the rows that it was not trained on.
+    """Return what each fold's model gives to the true class of the rows it was not trained on.
 
     Borrowed rows come last; theirs is the mean over folds.
     """
@@ -501,7 +501,7 @@ def _likelihood(
 def _try_bounds(
     shared: tuple[Quilt, History, Segment], item: tuple[int, str, Search]
 ) -> Iterator[Trial[Model]]:
-    """The trials of one search for one fold."""
+    """Yield the trials of one search for one fold."""
     quilt, history, current = shared
     fold, _, search = item
     task = quilt.tasks(history, current, quilt.rule)[fold]

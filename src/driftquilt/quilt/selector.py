@@ -255,10 +255,11 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row; with a cost matrix as `scoring`, the cheapest.
+        """Return the most probable class of each row.
 
-        With `threshold_`, it is the second of two classes from that probability on. Of a regressor
-        it is the weighted mean of its fits.
+        With a cost matrix as `scoring`, it is the cheapest class. With `threshold_`, it is the
+        second of two classes from that probability on. Of a regressor it is the weighted mean of
+        its fits.
         """
         if self._is_regression:
             numbers: NDArray[Any] = self._chances(X)[:, 0]
@@ -275,7 +276,7 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         return bool(is_regressor(self.estimator))
 
     def answers(self, probabilities: NDArray[Any]) -> NDArray[Any]:
-        """The classes that `predict` answers with at these probabilities."""
+        """Return the classes that `predict` answers with at these probabilities."""
         if self.threshold_ is not None:
             codes = (probabilities * [self.threshold_, 1 - self.threshold_]).argmax(axis=1)
         else:

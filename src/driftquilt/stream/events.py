@@ -240,7 +240,7 @@ _KINDS = {kind.__name__: kind for kind in Event.__subclasses__()}
 
 
 def read_event(data: dict[str, Any]) -> Event:
-    """The event that `to_json` was asked for."""
+    """Return the event that `to_json` described."""
     fields = {name: value for name, value in data.items() if name != "event"}
     if "shares" in fields:  # of earlier versions
         fields["weights"] = fields.pop("shares")

@@ -208,7 +208,7 @@ class Features:
 def _nothing_known(
     n_columns: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Counts, moments and samples of columns before their first value."""
+    """Return counts, moments and samples of columns before their first value."""
     counts = np.zeros((n_columns, 3), dtype=np.int64)
     moments = np.tile([0.0, np.inf, -np.inf], (n_columns, 1))
     return counts, moments, np.zeros((n_columns, _SAMPLE))
@@ -222,7 +222,7 @@ def _make_encoder(
     width: int,
     knots: Knots,
 ) -> Encoder:
-    """An encoder of numbers and categories at these places."""
+    """Return an encoder of numbers and categories at these places."""
     places = np.array(list(numbers.values()), dtype=np.intp)
     flags = np.full(len(numbers), -1, dtype=np.intp)
     return Encoder(

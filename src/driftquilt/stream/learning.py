@@ -137,16 +137,16 @@ class Learning:
         return probabilities
 
     def label(self, probabilities: NDArray[np.float32]) -> Label | None:
-        """The answer at these probabilities (C,); None before the first row is learned."""
+        """Return the answer at these probabilities (C,); None before the first row is learned."""
         return self._live().labels(probabilities[None, :])[0]
 
     def predict_labels(self, rows: Sequence[Row]) -> list[Label | None]:
-        """The answer to each row; None before the first row is learned."""
+        """Return the answer to each row; None before the first row is learned."""
         live = self._live()
         return live.labels(live.predict(Frame.of_rows(rows))) if rows else []
 
     def snapshot(self) -> Snapshot:
-        """What answers now; it does not learn."""
+        """Return what answers now; it does not learn."""
         return self._live().copy()
 
     def learn(self, row: Row, label: Label) -> bool:
@@ -296,7 +296,7 @@ class Learning:
         self._was_wrong, self._armed_at = record["was_wrong"], record["armed_at"]
 
     def _go_on_without_panel(self, models: Mapping[int, Champion], newest: int | None) -> None:
-        """The newest model and the online net were all there was; the others begin now."""
+        """Go on from a store without a panel: its newest model stays, other experts start now."""
         if newest is not None:
             self.crown(models[newest])
 
@@ -307,7 +307,7 @@ class Learning:
         return code
 
     def _learn_all(self, frame: Frame, x: NDArray[np.float32], code: int, n_known: int) -> _Answers:
-        """The answers (C,) before the row of all experts that are asked; those that learn do."""
+        """Return the answers (C,) of all experts asked; those that learn do so afterwards."""
         answers: _Answers = {}
         labelled = frame.with_constants(self._labels.columns()) if self.panel == "all" else frame
         answers[ONLINE] = self.online.learn(frame, code, x)
@@ -326,7 +326,7 @@ class Learning:
         return answers
 
     def _awake(self) -> list[int]:
-        """Archived models that are asked about the next row; the two newest always are."""
+        """Return the archived models asked about the next row; the two newest always are."""
         numbers, weights = list(self.archive), self.mixture.weights
         return [
             number
@@ -338,7 +338,7 @@ class Learning:
         ]
 
     def _leading(self) -> dict[str, float]:
-        """The experts that count, each with its share; the shares add up to 1."""
+        """Return the experts that count, each with its share; the shares add up to 1."""
         weights = {n: w for n, w in self.mixture.weights.items() if w >= _LEAST}
         total = sum(weights.values())
         return {name: weight / total for name, weight in weights.items()}
@@ -359,7 +359,7 @@ class Learning:
             self._use[number] = _USE_FADE * self._use[number] + (1 - _USE_FADE) * share
 
     def _live(self) -> Snapshot:
-        """What answers now, without a copy: it changes with the next row."""
+        """Return what answers now, without a copy: it changes with the next row."""
         if not self.classes:
             return Snapshot((), ())
         leading = self._leading()
@@ -385,7 +385,7 @@ class Learning:
         return weights
 
     def _choose(self, answer: NDArray[np.float32]) -> int:
-        """The class of an answer."""
+        """Return the class of an answer."""
         if (weights := self._weights) is not None:
             answer = answer * weights[: len(answer)]
         return int(answer.argmax())

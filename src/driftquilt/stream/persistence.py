@@ -72,14 +72,14 @@ Tensors = dict[str, NDArray[Any]]
 
 
 def first_row(segment: SealedSegment) -> int:
-    """Number in the stream of a segment's first row."""
+    """Return the number in the stream of a segment's first row."""
     return int(segment.name or 0)
 
 
 def least_used(
     segments: Sequence[SealedSegment], used: Mapping[int, float], max_segments: int, max_rows: int
 ) -> list[SealedSegment]:
-    """What has to go so that the rest is within bounds, in order."""
+    """Return what has to go so that the rest is within bounds, in order."""
     kept = list(segments)
     gone = []
     while len(kept) > 1 and (
@@ -158,7 +158,7 @@ class History:
                 self.used[number] = _FADE * self.used[number] + (1 - _FADE) * weight
 
     def forget_least_used(self) -> Iterator[tuple[SealedSegment, float]]:
-        """What has to go to stay within bounds, and how much it was used."""
+        """Yield what has to go to stay within bounds, and how much it was used."""
         kept = [segment for segment in self._store.segments if segment.number in self.used]
         most = self._settings.max_segments, self._settings.max_rows
         for segment in least_used(kept, self.used, *most):
@@ -192,7 +192,7 @@ def put_checkpoint(
 
 
 def read_checkpoint(store: Store) -> tuple[Tensors, dict[str, Any]] | None:
-    """The last checkpoint, if there is one."""
+    """Read the last checkpoint, if there is one."""
     numbers = [model.number for model in store.models if model.record.get("kind") == "checkpoint"]
     if not numbers:
         return None
@@ -215,7 +215,7 @@ def versions(store: Store) -> dict[int, int]:
 
 
 def read_model(store: Store, version: int, learner: Learner | None) -> QuiltClassifier:
-    """The classifier of a version."""
+    """Read the classifier of a version."""
     tensors, record = _read(store, versions(store)[version])
     where = f"version {version} in the store"
     return unpack(QuiltClassifier, tensors, record["clf"], learner, where)

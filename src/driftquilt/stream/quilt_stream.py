@@ -217,7 +217,7 @@ class QuiltStream:
         self._unraised: StoreError | None = None  # of a training that ended during a prediction
 
     def predict_one(self, x: Any, key: Key | None = None) -> Label | None:
-        """The most probable label; None before the first row is learned.
+        """Return the most probable label; None before the first row is learned.
 
         With a key the row waits for its label. With class weights it is the label of the highest
         product, once there is a model.
@@ -226,12 +226,12 @@ class QuiltStream:
             return self._engine.learning.label(self._predict(x, key))
 
     def predict_proba_one(self, x: Any, key: Key | None = None) -> dict[Label, float]:
-        """The probability of each label so far."""
+        """Return the probability of each label so far."""
         probabilities = self._predict(x, key)
         return dict(zip(self.classes, probabilities.tolist(), strict=False))
 
     def predict_many(self, X: Any) -> list[Label | None]:
-        """The label of each row of a table or list, as `predict_one` has it."""
+        """Return the label of each row of a table or list, as `predict_one` does."""
         answers: list[Label | None] = []
         numbered = enumerate(iter_rows(X))
         while some := list(islice(numbered, _TOGETHER)):

@@ -104,7 +104,7 @@ class StreamSettings:
 
     @classmethod
     def of(cls, **given: Any) -> StreamSettings:
-        """The settings of these names; others are refused."""
+        """Return the settings with these names; refuse others."""
         known = [field.name for field in fields(cls)]
         unknown = sorted(set(given) - set(known))
         if unknown:
@@ -233,7 +233,7 @@ class Setup:
         panel: Panel = "all",
         **settings: Any,
     ) -> Setup:
-        """A setup from what a caller gives; all that is random follows from one seed."""
+        """Return a setup from what a caller gives; all that is random follows from one seed."""
         state = getattr(estimator, "random_state", None)
         try:
             seed = int(check_random_state(state).randint(np.iinfo(np.int32).max))
@@ -274,7 +274,7 @@ class Setup:
         n_jobs: int | None = None,
         max_waiting: int | None = None,
     ) -> Setup:
-        """What `to_json` told of, with the code that it could not keep; None: as before."""
+        """Read what `to_json` wrote, with the code it could not keep; None keeps a setting."""
         if not isinstance(data, dict) or "format" not in data:
             raise StoreError("there is no stream in this store; begin one: QuiltStream(store=path)")
         if data["format"] != FORMAT:

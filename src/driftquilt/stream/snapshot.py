@@ -43,7 +43,7 @@ class Expert:
         self.nets.add(self.encode(frame), share, self.codes, probabilities)
 
     def copy(self) -> Expert:
-        """The expert as it is now."""
+        """Return the expert as it is now."""
         return replace(self, encoder=self.encoder.copy(), nets=self.nets.copy())
 
 
@@ -75,7 +75,7 @@ class Snapshot:
         return probabilities
 
     def labels(self, probabilities: NDArray[np.float32]) -> list[Label | None]:
-        """The answer to each row: the most probable class, or that of the highest product.
+        """Return the answer to each row: the most probable class, or that of the highest product.
 
         It is None before the first row is learned.
         """
@@ -85,6 +85,6 @@ class Snapshot:
         return [self.classes[code] for code in weighed.argmax(axis=1).tolist()]
 
     def copy(self) -> Snapshot:
-        """The same for good, whatever is learned later."""
+        """Copy the snapshot, so that later learning does not change it."""
         experts = tuple((expert.copy(), share) for expert, share in self.experts)
         return replace(self, experts=experts)

@@ -130,7 +130,7 @@ class Job:
     meanwhile: list[tuple[Row, Label]] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
-        """What came of it, waited for; one that was cancelled, or could not begin, has failed."""
+        """Wait for the outcome; a training that was cancelled, or could not begin, has failed."""
         try:
             return self.future.result()
         except (Exception, CancelledError) as error:  # a trainer may be the user's code
@@ -145,7 +145,7 @@ def begin(
     tails: Mapping[int, int],
     classes: Sequence[Label] | None = None,
 ) -> Training:
-    """The training for the store as it is now.
+    """Return the training for the store as it is now.
 
     Segments of a group count as one. A segment's last rows, as many as its tail, belong to the next
     one. With classes, rows have the columns that say what the labels before them were.

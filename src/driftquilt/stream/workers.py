@@ -165,7 +165,7 @@ def send_training(pipe: IO[bytes], training: Training) -> None:
 
 
 def read_training(pipe: IO[bytes]) -> Training | None:
-    """The next training; None when there will be no more."""
+    """Read the next training; None when there will be no more."""
     line = pipe.readline()
     if not line:
         return None
@@ -185,7 +185,7 @@ def send_outcome(pipe: IO[bytes], outcome: Outcome) -> None:
 
 
 def read_outcome(pipe: IO[bytes]) -> Outcome:
-    """What came of a training; `ValueError` if the answer is cut short."""
+    """Read the outcome of a training; `ValueError` if the answer is cut short."""
     head = json.loads(pipe.readline() or b"no answer")
     content = pipe.read(head.pop("n_bytes"))
     head["weights"] = {int(number): weight for number, weight in head["weights"].items()}
@@ -202,7 +202,7 @@ def _end_with(lifeline: int) -> None:
 
 
 def main(lifeline: int) -> None:
-    """A worker's life."""
+    """Serve trainings until the pipe closes."""
     os.nice(_NICE)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer

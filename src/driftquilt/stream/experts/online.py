@@ -50,7 +50,7 @@ class OnlineNet:
         return Expert(self.features.encoder, self._nets, self._codes, self._sees_labels)
 
     def encode(self, frame: Frame) -> NDArray[np.float32]:
-        """A row as the net sees it (d,), scaled by the rows learned so far."""
+        """Encode a row as the net sees it (d,), scaled by the rows learned so far."""
         encoder = self.features.encoder
         if not encoder.width:
             return np.zeros(1, dtype=np.float32)

@@ -76,7 +76,7 @@ class Champion:
     def _spread(
         self, answers: Sequence[NDArray[np.float32]], n_classes: int
     ) -> NDArray[np.float32]:
-        """The mean of the nets' answers (C',) over the classes of the stream (C,)."""
+        """Return the mean of the nets' answers (C',) over the classes of the stream (C,)."""
         shares, codes = self.expert.nets.shares.astype(np.float32), self.expert.codes
         mean = sum(share * answer for share, answer in zip(shares, answers, strict=True))
         spread = np.zeros(n_classes, dtype=np.float32)
