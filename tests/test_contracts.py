@@ -26,16 +26,14 @@ import driftquilt.quilt
 import driftquilt.search
 from driftquilt.core.loss import Loss
 from driftquilt.core.segment import Segment
-from driftquilt.core.selection import Rule
-from driftquilt.core.training import Run, Task, train
+from driftquilt.core.training import Rule, Run, Task, train
 from driftquilt.errors import ModelFileError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP, MLPRegression
 from driftquilt.learners.torch_module import TorchLearner
 from driftquilt.quilt.method import Training
 from driftquilt.quilt.regression import RegressionQuilt
-from driftquilt.search.base import Search, Trial
-from driftquilt.search.everything import Everything
+from driftquilt.search.base import Everything, Search, Trial
 from driftquilt.search.shared import Shared
 
 CLASSES = 3

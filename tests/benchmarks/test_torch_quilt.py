@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from driftquilt.core.segment import folds
-from driftquilt.core.selection import Rule, Scores, disparity, gain
+from driftquilt.core.training import Rule, Scores, disparity, gain
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.paper.protocol import Evaluation, evaluations

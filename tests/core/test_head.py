@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.core.head import cross_entropy, head_gradient
+from driftquilt.core.gradients import cross_entropy, head_gradient
 
 sizes = st.tuples(st.integers(1, 30), st.integers(2, 6), st.integers(1, 9))
 seeds = st.integers(0, 2**32 - 1)

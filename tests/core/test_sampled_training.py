@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.segment import Segment
-from driftquilt.core.selection import disparity, gain
-from driftquilt.core.training import Epoch, Run, Task, Time, train
+from driftquilt.core.training import Epoch, Run, Task, Time, disparity, gain, train
 from driftquilt.learners.mlp import MLP, MLPModel
 from tests.segments import make_segment
 

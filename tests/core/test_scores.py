@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment, join
-from driftquilt.core.selection import disparity, gain
+from driftquilt.core.training import disparity, gain
 from driftquilt.learners.mlp import MLP, MLPModel
 
 N_FEATURES = 3

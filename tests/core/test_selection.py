@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.core.selection import Rule, Scores
+from driftquilt.core.training import Rule, Scores
 
 score = st.floats(-3, 3) | st.just(0.0)
 pairs = st.lists(st.tuples(score.map(abs), score), max_size=12)

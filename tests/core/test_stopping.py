@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftquilt.core.stopping import EarlyStopping, Plateau
+from driftquilt.core.training import EarlyStopping, Plateau
 
 # Few different values, so that ties, near-ties and long plateaus are frequent.
 near = st.sampled_from([1.0, 0.99995, 0.9999, 0.99985, 0.999, 0.5, 0.49996, 0.0])

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import Segment
-from driftquilt.core.selection import Rule, disparity, gain
-from driftquilt.core.training import Epoch, Run, Task, train
+from driftquilt.core.training import Epoch, Rule, Run, Task, disparity, gain, train
 from driftquilt.learners.mlp import MLP, MLPModel
 from tests.segments import make_segment
 

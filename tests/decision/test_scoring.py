@@ -18,8 +18,7 @@ from sklearn.metrics import (
 )
 
 from driftquilt.decision.scoring import Trial, describe
-from driftquilt.quilt.metrics import find_metric
-from driftquilt.quilt.scores import Predictions, tune_threshold, weighted_scores
+from driftquilt.quilt.metrics import Predictions, find_metric, tune_threshold, weighted_scores
 
 
 def make(n_rows: int = 400, n_classes: int = 2, *, skill: float = 1.0, seed: int = 0) -> Any:

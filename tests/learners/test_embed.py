@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from driftquilt.core.head import cross_entropy, head_gradient
+from driftquilt.core.gradients import cross_entropy, head_gradient
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Model
 from driftquilt.learners.mlp import MLP, MLPModel

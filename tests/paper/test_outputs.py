@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from driftquilt.core.selection import Scores
+from driftquilt.core.training import Scores
 from driftquilt.paper.outputs import Series, accuracy_curves, case_study, lines_svg, write_report
 from driftquilt.paper.plan import EXPERIMENTS
 from driftquilt.paper.run import Result

@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.core.segment import Segment
-from driftquilt.core.selection import Rule, Scores
-from driftquilt.core.training import Epoch
+from driftquilt.core.training import Epoch, Rule, Scores
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.learners.mlp import MLP
 from driftquilt.quilt.explanation import FoldCurves, Selection, explain_folds, percent

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from driftquilt.core.segment import Segment, cut
-from driftquilt.core.selection import Rule
+from driftquilt.core.training import Rule
 from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLP
 from driftquilt.paper.baselines.naive import CurrentSegment, FullData

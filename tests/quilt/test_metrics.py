@@ -19,8 +19,7 @@ from sklearn.metrics import (
 )
 
 from driftquilt.errors import InputError
-from driftquilt.quilt.metrics import find_metric, scoring_to_json
-from driftquilt.quilt.scores import Predictions, shown_score
+from driftquilt.quilt.metrics import Predictions, find_metric, scoring_to_json, shown_score
 
 Answers = tuple[NDArray[Any], NDArray[Any]]
 LABELS = np.array(["no", "yes"])

@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 
 from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, cut, folds
-from driftquilt.core.selection import Rule
-from driftquilt.core.training import Epoch, Run, Task, train
+from driftquilt.core.training import Epoch, Rule, Run, Task, train
 from driftquilt.errors import InputError, LearnerError
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.paper.datasets.synthetic import sine
-from driftquilt.search.base import Trial, best, finish
-from driftquilt.search.everything import Everything
+from driftquilt.search.base import Everything, Trial, best, finish
 from driftquilt.search.shared import Shared
 
 LEARNER = MLP(hidden_units=16, learning_rate=0.01)

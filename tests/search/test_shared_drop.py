@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.segment import Segment
-from driftquilt.core.selection import Rule
-from driftquilt.core.training import Run, Task, train
+from driftquilt.core.training import Rule, Run, Task, train
 from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLPModel
 from driftquilt.search.base import Trial, best, finish

@@ -19,10 +19,9 @@ from driftquilt.errors import InputError
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import DriftFound, ModelPromoted, SegmentSealed, read_event
-from driftquilt.stream.experts.base import LOSS_MAX
 from driftquilt.stream.experts.evidence import Evidence
 from driftquilt.stream.experts.labels import LabelHistory, with_label_columns
-from driftquilt.stream.experts.mixture import FixedShare
+from driftquilt.stream.experts.mixture import LOSS_MAX, FixedShare
 from driftquilt.stream.settings import LET_ALL_THROUGH, Setup
 from tests.stream.streams import estimator, hasty, learn, left, rows, start
 

@@ -16,8 +16,7 @@ from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.detectors.named import make_detector
 from driftquilt.learners.mlp import MLP
 from driftquilt.stream.experts.evidence import Evidence
-from driftquilt.stream.experts.online import OnlineNet
-from driftquilt.stream.experts.trained import Champion
+from driftquilt.stream.experts.nets import Champion, OnlineNet
 from driftquilt.stream.learning import ONLINE, Learning
 from tests.stream.streams import estimator, rows
 

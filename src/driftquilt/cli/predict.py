@@ -40,11 +40,17 @@ from driftquilt.errors import InputError
 from driftquilt.integrations.onnx import NUMBER_OUTPUTS, OUTPUTS, describe_inputs
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.explanation import percent
-from driftquilt.quilt.metrics import Metric, NumberMetric, find_number_metric
+from driftquilt.quilt.metrics import (
+    Metric,
+    NumberMetric,
+    Predictions,
+    find_number_metric,
+    is_one_sided,
+    shown_score,
+)
 from driftquilt.quilt.model_file import REGRESSION
 from driftquilt.quilt.models import Model, kind_of_model, load_model
 from driftquilt.quilt.regressor import QuiltRegressor
-from driftquilt.quilt.scores import Predictions, is_one_sided, shown_score
 from driftquilt.text import plural
 
 _ROWS = 65_536  # at a time

@@ -8,7 +8,7 @@ A net with the outputs `z` (n, Q) and the targets `y` (n,) has the loss
 
 The gradient by the outputs is closed: z - y, clipped by the Huber loss, and for a quantile no more
 than its sign, (1 - level) or -level. Times the embedding of the row that is its gradient by the
-head (`core.head`), by which Quilt compares segments.
+head (`core.gradients`), by which Quilt compares segments.
 
 >>> loss = Loss("quantile", (0.1, 0.5, 0.9))
 >>> z = np.array([[1.0, 2.0, 3.0]])

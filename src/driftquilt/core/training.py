@@ -1,5 +1,16 @@
 """Algorithm 1: score the past, select, train one epoch, stop early.
 
+Past segments are compared with the present by their mean head gradients. Disparity is the distance
+between the two vectors; it stays high for another concept however long one trains. Gain is their
+inner product: while it is positive, a step on the segment lowers the loss of the present.
+
+    segments  (S, P)  mean head gradient of each past segment
+    present   (P,)    mean head gradient of the validation part
+
+A segment stays for the coming epoch when its gain is positive and its disparity below the bound,
+both strictly. Either test can be switched off (the paper's ablation). The training part of the
+current segment is not a candidate: it always stays.
+
 A `Run` is one training in progress. It is driven from outside, so that a search can look at
 the scores before it decides, and fork a run where two bounds part:
 
@@ -10,10 +21,23 @@ the scores before it decides, and fork a run where two bounds part:
 which follows from `Task.seed` and the number of the epoch; a fork therefore goes on
 exactly as the run it came from would have.
 
-A `Sampling` makes a training cheaper than the paper's: it looks at samples of rows, drawn from the
-same seed and the epoch's number, and judges the weights averaged over the last epochs.
+When to train more gently, and when to stop, follows from the validation loss alone. A `Sampling`
+makes a training cheaper than the paper's: it looks at samples of rows, drawn from the same seed and
+the epoch's number, and judges the weights averaged over the last epochs.
 
-Paper: Algorithm 1.
+Paper: Definitions 1 and 2; Algorithm 1; "Parameters" (early stopping, with the figures of the
+published evaluation).
+
+>>> segments = np.array([[3.0, 4.0], [-1.0, 0.0]])
+>>> disparity(segments, np.array([0.0, 0.0])).tolist()
+[5.0, 1.0]
+>>> gain(segments, np.array([2.0, 1.0])).tolist()
+[10.0, -2.0]
+>>> scores = Scores(disparity=np.array([0.1, 0.9, 0.1]), gain=np.array([0.2, 0.2, -0.1]))
+>>> Rule().keep(scores, disparity_max=0.5).tolist()
+[True, False, False]
+>>> Rule(use_gain=False).keep(scores, disparity_max=0.5).tolist()
+[True, False, True]
 """
 
 from __future__ import annotations
@@ -21,7 +45,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -30,11 +54,117 @@ from numpy.typing import NDArray
 from driftquilt.core.gradients import RemoteScorer, Scorable, mean_gradients
 from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.segment import History, Segment, gather
-from driftquilt.core.selection import Rule, Scores, disparity, gain
-from driftquilt.core.stopping import EarlyStopping, Plateau
 from driftquilt.errors import LearnerError
 
-__all__ = ["Epoch", "Run", "Task", "Time", "Trainable", "expect_finite", "train"]
+__all__ = [
+    "EarlyStopping",
+    "Epoch",
+    "Plateau",
+    "Rule",
+    "Run",
+    "Scores",
+    "Task",
+    "Time",
+    "Trainable",
+    "disparity",
+    "expect_finite",
+    "gain",
+    "train",
+]
+
+
+def disparity(segments: NDArray[np.float64], present: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance of each segment's gradient to the present's, shape (S,)."""
+    norms: NDArray[np.float64] = np.linalg.norm(segments - present, axis=1)
+    return norms
+
+
+def gain(segments: NDArray[np.float64], present: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the inner product of each segment's gradient with the present's, shape (S,)."""
+    products: NDArray[np.float64] = segments @ present
+    return products
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Both scores of every past segment at one moment of training, each of shape (S,)."""
+
+    disparity: NDArray[np.float64]
+    gain: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which of the two tests a segment has to pass."""
+
+    use_disparity: bool = True
+    use_gain: bool = True
+
+    def keep(self, scores: Scores, disparity_max: float) -> NDArray[np.bool_]:
+        """Return a mask over the past segments, shape (S,)."""
+        mask = np.ones(len(scores.gain), dtype=bool)
+        if self.use_gain:
+            mask &= scores.gain > 0
+        if self.use_disparity:
+            mask &= scores.disparity < disparity_max
+        return mask
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Over after `patience` epochs in a row that did not improve by `min_delta`.
+
+    `after(loss)` gives the next state and leaves the old one as it was, so that a training can be
+    forked at any epoch.
+
+    >>> stopping = EarlyStopping(patience=2)
+    >>> for loss in [0.9, 0.5, 0.5, 0.49995]:
+    ...     stopping = stopping.after(loss)
+    >>> stopping.over
+    True
+    """
+
+    patience: int = 10
+    min_delta: float = 1e-4
+    best: float = math.inf
+    waited: int = 0
+
+    def after(self, loss: float) -> EarlyStopping:
+        if loss < self.best - self.min_delta:
+            return replace(self, best=loss, waited=0)
+        return replace(self, waited=self.waited + 1)
+
+    @property
+    def over(self) -> bool:
+        return self.waited >= self.patience
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Cuts the learning rate to a tenth after more than `patience` epochs without progress.
+
+    Progress is an improvement by a fraction of `min_fraction` of the best loss so far.
+    `rate` multiplies the learner's own learning rate.
+
+    >>> plateau = Plateau(patience=1)
+    >>> for loss in [0.9, 0.9, 0.9]:
+    ...     plateau = plateau.after(loss)
+    >>> plateau.rate
+    0.1
+    """
+
+    patience: int = 10
+    min_fraction: float = 1e-4
+    rate: float = 1.0
+    best: float = math.inf
+    waited: int = 0
+
+    def after(self, loss: float) -> Plateau:
+        if loss < self.best * (1 - self.min_fraction):
+            return replace(self, best=loss, waited=0)
+        if self.waited < self.patience:
+            return replace(self, waited=self.waited + 1)
+        return replace(self, rate=self.rate * 0.1, waited=0)
 
 
 class Trainable(Scorable, Protocol):

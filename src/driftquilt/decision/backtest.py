@@ -47,9 +47,8 @@ from driftquilt.decision.streaming import LabelledPositions
 from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.classifier import QuiltClassifier, refuse_unknown_classes
-from driftquilt.quilt.metrics import Metric, find_metric, scoring_from_json
+from driftquilt.quilt.metrics import Metric, find_metric, is_one_sided, scoring_from_json
 from driftquilt.quilt.model_file import settings_from_json
-from driftquilt.quilt.scores import is_one_sided
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.text import plural

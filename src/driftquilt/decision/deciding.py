@@ -62,7 +62,7 @@ from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier, present_weights, refuse_unknown_classes
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Fitted, TriedBound
-from driftquilt.quilt.metrics import Metric, Scoring, find_metric
+from driftquilt.quilt.metrics import Metric, Predictions, Scoring, find_metric
 from driftquilt.quilt.model_file import NET
 from driftquilt.quilt.models import (
     AUTO,
@@ -73,7 +73,6 @@ from driftquilt.quilt.models import (
     kind_of_model,
     make_selector,
 )
-from driftquilt.quilt.scores import Predictions
 from driftquilt.quilt.selector import QuiltSelector
 from driftquilt.text import plural, suggest
 

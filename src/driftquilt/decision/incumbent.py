@@ -22,7 +22,7 @@ import pyarrow as pa
 from driftquilt.data.column_types import find_column, present
 from driftquilt.decision.layout import Labels, Rows
 from driftquilt.errors import InputError
-from driftquilt.quilt.scores import Predictions
+from driftquilt.quilt.metrics import Predictions
 from driftquilt.text import listing, plural, suggest
 
 _TWO = 2

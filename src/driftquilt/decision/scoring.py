@@ -46,12 +46,14 @@ from driftquilt.decision.measure import (
     verdict,
 )
 from driftquilt.errors import InputError
-from driftquilt.quilt.metrics import Metric, Scoring, find_metric
-from driftquilt.quilt.scores import (
+from driftquilt.quilt.metrics import (
     Codes,
     Floats,
+    Metric,
     Predictions,
+    Scoring,
     confusion_counts,
+    find_metric,
     is_fast,
     is_one_sided,
     tune_threshold,

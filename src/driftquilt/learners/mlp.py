@@ -2,7 +2,7 @@
 
 It is the default learner and needs no torch. Weights begin as PyTorch begins them: uniform
 within ±1/√fan-in. float32 throughout. `MLPRegression` is the same net for numbers: its outputs are
-linear, and it is trained by a loss of `core.loss`.
+linear, and it is trained by a loss of `core.loss`. `Nets` are models that answer together.
 
 Paper: "Parameters" (256 units, learning rate 1e-3).
 
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -35,8 +35,9 @@ from numpy.typing import NDArray
 from driftquilt.core.loss import LOSSES, Loss
 from driftquilt.core.segment import Segment, join
 from driftquilt.errors import InputError, ModelFileError
+from driftquilt.learners.base import Model
 
-__all__ = ["MLP", "MLPModel", "MLPRegression", "RegressionModel"]
+__all__ = ["MLP", "MLPModel", "MLPRegression", "Nets", "RegressionModel"]
 
 _UNSEEN = 2.0  # how far the logit of a class without a row begins below the others
 _CROSS_ENTROPY = (0, np.zeros(0, np.float32))  # the loss as the kernels take it
@@ -300,3 +301,60 @@ class RegressionModel(_Net):
     def predict(self, X: NDArray[Any]) -> NDArray[np.float32]:
         """Return the outputs of each row, (n, Q)."""
         return self._ask(X, min(len(X), _kernels().BLOCK))[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Nets:
+    """Models that answer together: the mean of their class probabilities, weighed by their shares.
+
+        probabilities[:, codes] += share · Σ shares[m] · predict_proba(X) of model m
+
+    Two-layer nets of one shape have their weights in one array, `thetas` (m, P), which they go on
+    using. One compiled call asks them and takes each row by itself: an answer is the same, bit for
+    bit, whatever rows come with it. Models of other learners are asked one by one.
+
+    >>> X = np.zeros((2, 3), dtype=np.float32)
+    >>> nets = Nets.of([MLP(hidden_units=8).start(X, 2, seed) for seed in (0, 1)])
+    >>> probabilities = np.zeros((2, 2), dtype=np.float32)
+    >>> nets.add(X, 1.0, np.array([0, 1]), probabilities)
+    >>> probabilities.sum(axis=1).round(3)
+    array([1., 1.], dtype=float32)
+    """
+
+    models: tuple[Model, ...]
+    shares: NDArray[np.float64]  # (m,)
+    thetas: NDArray[np.float32] | None = None
+    n_hidden: int = 0
+
+    @classmethod
+    def of(cls, models: Sequence[Model], shares: Sequence[float] = ()) -> Nets:
+        """Take models over; what they learn later, these nets know. All count alike by default."""
+        counted = np.array(shares) if shares else np.full(len(models), 1 / max(len(models), 1))
+        nets = [model for model in models if isinstance(model, MLPModel)]
+        if len(nets) < len(models) or not nets:
+            return cls(tuple(models), counted)
+        thetas = np.stack([net.tensors()["theta"] for net in nets])
+        for net, theta in zip(nets, thetas, strict=True):
+            net.use_weights(theta)
+        return cls(tuple(nets), counted, thetas, nets[0].n_hidden)
+
+    def copy(self) -> Nets:
+        """Nets that answer as these do now, and do not learn."""
+        if self.thetas is None:
+            return replace(self, models=tuple(model.copy() for model in self.models))
+        return replace(self, models=(), thetas=self.thetas.copy())
+
+    def add(
+        self,
+        X: NDArray[np.float32],
+        share: float,
+        codes: NDArray[np.int64],
+        probabilities: NDArray[np.float32],
+    ) -> None:
+        """Add the answers for rows (n, d) to (n, C); class c of a model is `codes[c]` there."""
+        shares = (share * self.shares).astype(np.float32)
+        if self.thetas is not None:
+            _kernels().add_answers(X, self.thetas, self.n_hidden, shares, codes, probabilities)
+            return
+        for model, each in zip(self.models, shares, strict=True):
+            probabilities[:, codes] += each * model.predict_proba(X)

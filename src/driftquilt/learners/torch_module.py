@@ -40,7 +40,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from driftquilt.core.head import cross_entropy, head_gradient
+from driftquilt.core.gradients import cross_entropy, head_gradient
 from driftquilt.core.segment import Segment, join
 from driftquilt.errors import InputError, LearnerError, MissingExtraError, ModelFileError
 

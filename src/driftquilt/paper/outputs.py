@@ -30,8 +30,7 @@ import numpy as np
 
 from driftquilt import __version__
 from driftquilt.core.segment import Segment
-from driftquilt.core.selection import Rule, Scores
-from driftquilt.core.training import Run, Task, train
+from driftquilt.core.training import Rule, Run, Scores, Task, train
 from driftquilt.learners.mlp import MLP
 from driftquilt.paper.plan import EXPERIMENTS, METHODS, has_length, is_file
 from driftquilt.paper.run import Result

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftquilt.core.selection import Rule
+from driftquilt.core.training import Rule
 from driftquilt.errors import InputError
 from driftquilt.paper.baselines.best_segments import BestSegments
 from driftquilt.paper.baselines.cvdte import CVDTE

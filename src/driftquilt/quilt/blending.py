@@ -50,8 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Pick, Segment, gather
-from driftquilt.quilt.metrics import Metric
-from driftquilt.quilt.scores import Predictions, tune_threshold, weigh, weighted_scores
+from driftquilt.quilt.metrics import Metric, Predictions, tune_threshold, weigh, weighted_scores
 
 __all__ = [
     "ONE_ERROR",

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from driftquilt.core.loss import LOSSES
 from driftquilt.core.sampling import Sampling
 from driftquilt.core.segment import Segment, count_rows, cut
-from driftquilt.core.selection import Rule
+from driftquilt.core.training import Rule
 from driftquilt.data.arrow import ArrowFrame
 from driftquilt.data.calendar import sources
 from driftquilt.data.encoder import Encoder

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Segment
-from driftquilt.core.selection import Rule
+from driftquilt.core.training import Rule
 from driftquilt.data.labels import read_segments
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.quilt.blending import PARTS

@@ -45,8 +45,7 @@ from numpy.typing import NDArray
 from driftquilt.core.gradients import RemoteScorer
 from driftquilt.core.sampling import EVERY_ROW, Sampling
 from driftquilt.core.segment import History, Segment, count_classes, folds
-from driftquilt.core.selection import Rule
-from driftquilt.core.training import Epoch, Task, Time
+from driftquilt.core.training import Epoch, Rule, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
 from driftquilt.learners.mlp import MLP, MLPRegression
@@ -62,9 +61,8 @@ from driftquilt.quilt.blending import (
 )
 from driftquilt.quilt.executor import Executor, Threads, one_blas_thread
 from driftquilt.quilt.explanation import Selection, explain_folds
-from driftquilt.search.base import DISPARITY_RANGE, Search, Trial, best
+from driftquilt.search.base import DISPARITY_RANGE, Everything, Search, Trial, best
 from driftquilt.search.bayes import Bayes
-from driftquilt.search.everything import Everything
 from driftquilt.search.shared import Shared
 
 __all__ = [

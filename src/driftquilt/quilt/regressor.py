@@ -32,8 +32,7 @@ from driftquilt.core.loss import Loss, LossName
 from driftquilt.core.sampling import spread_out
 from driftquilt.data.frame import read_frame
 from driftquilt.data.labels import warn_of_order
-from driftquilt.data.rows import Rows
-from driftquilt.data.target import Target, weighted_quantiles
+from driftquilt.data.rows import Rows, Target, weighted_quantiles
 from driftquilt.errors import InputError
 from driftquilt.learners.mlp import MLPRegression
 from driftquilt.quilt.estimator import (

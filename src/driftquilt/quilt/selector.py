@@ -57,7 +57,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from driftquilt import __version__
-from driftquilt.core.selection import Rule
+from driftquilt.core.training import Rule
 from driftquilt.data.categories import Categories
 from driftquilt.data.rows import Rows
 from driftquilt.errors import DriftquiltError, InputError, ModelFileError

@@ -1,6 +1,6 @@
 """Drawings for notebooks and files: they display themselves, and save as SVG or PNG.
 
->>> from driftquilt.core.selection import Rule
+>>> from driftquilt.core.training import Rule
 >>> june = Selection((), (), (), Rule(), "June", 200)
 >>> draw_selection(june).svg.startswith("<svg ")
 True

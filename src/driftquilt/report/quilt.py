@@ -5,7 +5,7 @@ disparity; a segment that is not used is pale. Beside each row stand the accurac
 compared, or a note. One drawing serves notebooks and files (`quilt_svg`), the report and the live
 page (`page_quilt`, `stream_quilt`), where it is a grid that a script makes interactive.
 
->>> from driftquilt.core.selection import Rule
+>>> from driftquilt.core.training import Rule
 >>> from driftquilt.quilt.explanation import Selection
 >>> june = Drift(Selection((), (), (), Rule(), "June", 200), {"Quilt": 0.91, "all data": 0.62})
 >>> svg = quilt_svg(drift_quilt([june]), title="A quilt")

@@ -7,7 +7,7 @@ that were used have colours.
     scores  (E, S) for each fold -> mean, low and high, each (E, S) of the longest fold
 
 >>> import numpy as np
->>> from driftquilt.core.selection import Rule
+>>> from driftquilt.core.training import Rule
 >>> from driftquilt.quilt.explanation import FoldCurves
 >>> used, scores = np.array([[True], [True]]), np.array([[0.2], [0.1]])
 >>> fold = FoldCurves(0.5, 1, np.array([0.7, 0.6]), used, scores, scores)

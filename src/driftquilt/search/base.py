@@ -9,17 +9,20 @@ Promises:
   bit. A search may give up on a bound only when another is ahead of it.
 - `split` gives searches that together have the same trials, whichever order they run in.
 - The winner is already trained. Nothing is trained again.
+
+`Everything` is the simplest search: one training on all segments, without a bound.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol
 
-from driftquilt.core.training import Epoch, M, Run, Task, expect_finite
+from driftquilt.core.training import Epoch, M, Rule, Run, Task, expect_finite, train
 
-__all__ = ["DISPARITY_RANGE", "Search", "Trial", "best", "finish"]
+__all__ = ["DISPARITY_RANGE", "Everything", "Search", "Trial", "best", "finish"]
 
 #: Beyond 2 a segment is useless: about 80 % of its labels differ (the paper's appendix).
 DISPARITY_RANGE = (0.0, 2.0)
@@ -65,3 +68,25 @@ def best(trials: Iterable[Trial[M]]) -> Trial[M]:
     winner = min(trials, key=lambda trial: (trial.validation_loss, trial.disparity_max))
     expect_finite(winner.validation_loss)
     return winner
+
+
+@dataclass(frozen=True)
+class Everything:
+    """One training on everything: no bound, no test, rows of past and present drawn alike.
+
+    It is what the selection has to beat, and what a blended model falls back on.
+    """
+
+    @property
+    def n_trials(self) -> int:
+        return 1
+
+    def split(self, n_parts: int) -> list[Everything]:  # noqa: ARG002 - there is one training
+        return [self]
+
+    def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]:
+        rule = Rule(use_disparity=False, use_gain=False)
+        run = Run(replace(task, rule=rule, evenly=True), start())
+        for _epoch in train(run, math.inf):
+            pass
+        yield finish(run, math.inf)

@@ -48,7 +48,7 @@ from driftquilt.stream.events import (
     read_event,
 )
 from driftquilt.stream.experts.evidence import Evidence
-from driftquilt.stream.experts.trained import Champion
+from driftquilt.stream.experts.nets import Champion
 from driftquilt.stream.learning import Learning
 from driftquilt.stream.persistence import (
     History,

@@ -34,12 +34,10 @@ from numpy.typing import NDArray
 from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.detectors.base import Detector, RecordedDetector
 from driftquilt.learners.mlp import MLP
-from driftquilt.stream.experts.base import by_part, loss, prefixed
 from driftquilt.stream.experts.evidence import Evidence
 from driftquilt.stream.experts.labels import LabelHistory
-from driftquilt.stream.experts.mixture import FixedShare
-from driftquilt.stream.experts.online import OnlineNet
-from driftquilt.stream.experts.trained import Champion
+from driftquilt.stream.experts.mixture import FixedShare, loss
+from driftquilt.stream.experts.nets import Champion, OnlineNet, by_part, prefixed
 from driftquilt.stream.recent import RecentRows
 from driftquilt.stream.snapshot import Expert, Snapshot
 

@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.frame import Label
-from driftquilt.quilt.metrics import Metric
-from driftquilt.quilt.scores import Predictions, shown_score
+from driftquilt.quilt.metrics import Metric, Predictions, shown_score
 
 __all__ = ["RECENT", "RecentRows", "Window"]
 

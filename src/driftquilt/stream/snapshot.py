@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import Frame, Label, Row
-from driftquilt.learners.nets import Nets
+from driftquilt.learners.mlp import Nets
 
 __all__ = ["Expert", "Snapshot"]
 

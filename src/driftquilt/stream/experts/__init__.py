@@ -1,5 +1,5 @@
 """The experts of a stream and their mixture: who answers a row, and how much each one counts.
 
-`base` is the contract, `online` a net that learns from the first row on, `trained` Quilt's models,
-`labels` what the last labels say; `mixture` weighs them, `evidence` finds drifts in them.
+`nets` has those that learn, one from the first row on and Quilt's newest model; `labels` what the
+last labels say; `mixture` weighs them, `evidence` finds drifts in them.
 """

@@ -10,6 +10,9 @@ with m changes over T rows by at most (m + 1) ln n + m ln(1 / share) + T · shar
 An expert may sleep: one that was not asked about a row keeps its part of the whole. One that comes
 late takes its part from all others. Weights are plain floats that JSON keeps exactly.
 
+Experts are weighed by `loss` alone: another kind of target needs another loss, and nothing else
+here.
+
 Reference: Herbster and Warmuth, "Tracking the best expert", 1998; Freund and others, "Using and
 combining predictors that specialize", 1997.
 
@@ -26,11 +29,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["SHARE", "FixedShare"]
+from numpy.typing import NDArray
+
+__all__ = ["LOSS_MAX", "SHARE", "FixedShare", "loss"]
 
 #: Of the weight that is spread over all experts after each row.
 SHARE = 0.01
+#: The loss of a row on which an expert gives the true class no chance, which bounds every loss.
+LOSS_MAX = -math.log(1e-3)
 
 
 class FixedShare:
@@ -73,3 +81,16 @@ class FixedShare:
         total = sum(self.weights.values())
         if total > 0:
             self.weights = {name: weight / total for name, weight in self.weights.items()}
+
+
+def loss(answer: NDArray[Any], code: int) -> float:
+    """Return the log loss of an answer, at most `LOSS_MAX`.
+
+    >>> import numpy as np
+    >>> loss(np.array([0.5, 0.5]), 1)
+    0.6931471805599453
+    >>> loss(np.array([0.5, 0.5]), 2) == LOSS_MAX    # a class that the expert does not know
+    True
+    """
+    likelihood = float(answer[code]) if code < len(answer) else 0.0
+    return min(LOSS_MAX, -math.log(likelihood)) if likelihood > 0 else LOSS_MAX
