@@ -111,3 +111,30 @@ def test_a_copy_and_a_restored_net_predict_as_the_net_does() -> None:
     assert not np.array_equal(model.predict(segment.X), before)
     with pytest.raises(ModelFileError):
         learner.restore({"theta": model.tensors()["theta"][:-2]}, 3)
+
+
+@each_loss
+def test_learns_one_row_by_a_step_of_plain_gradient(loss: Loss) -> None:
+    segment = rows(1, 5)
+    model = MLPRegression(16, 0.05, loss=loss).start(segment.X, loss.n_outputs, seed=1)
+    net = torch_net(model)
+    x = torch.from_numpy(segment.X)
+    torch.autograd.backward(torch_loss(loss, net(x), torch.from_numpy(segment.y).float()).sum())
+    with torch.no_grad():
+        for part in net.parameters():
+            assert part.grad is not None
+            part.sub_(0.05 * part.grad)
+    before = model.predict(segment.X)[0]
+    answer = model.learn_one(segment.X[0], segment.y[0])
+    np.testing.assert_allclose(answer, before, atol=1e-6)
+    np.testing.assert_allclose(theta(model), flat(net), atol=1e-6)
+
+
+def test_grows_with_its_columns_and_changes_its_scale() -> None:
+    X = rows(9, 3).X
+    model = MLPRegression(16, 0.05).start(X, 1, seed=0).grow(5)
+    padded = np.hstack([X, np.zeros((9, 2), np.float32)])
+    before = MLPRegression(16, 0.05).start(X, 1, seed=0).predict(X)
+    np.testing.assert_allclose(model.predict(padded), before, atol=1e-6)
+    model.scale_outputs(2.0, 1.0)
+    np.testing.assert_allclose(model.predict(padded), 2 * before + 1, atol=1e-6)

@@ -35,7 +35,6 @@ from numpy.typing import NDArray
 from driftquilt.core.loss import LOSSES, Loss
 from driftquilt.core.segment import Segment, join
 from driftquilt.errors import InputError, ModelFileError
-from driftquilt.learners.base import Model
 
 __all__ = ["MLP", "MLPModel", "MLPRegression", "Nets", "RegressionModel"]
 
@@ -176,6 +175,11 @@ class _Net:
     def n_hidden(self) -> int:
         return self._learner.hidden_units
 
+    @property
+    def loss_code(self) -> int:
+        """The loss as the kernels take it."""
+        return self._loss[0]
+
     def head_gradients(
         self, segments: Sequence[Segment]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -234,6 +238,21 @@ class _Net:
         parts = np.split(self._theta.copy(), ends)
         return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
 
+    def learn_one(self, x: NDArray[Any], y: float) -> NDArray[np.float32]:
+        """One plain gradient step on one row; return the answer (C,) before it."""
+        self._expect(len(x))
+        answer = np.empty(self._n_classes, dtype=np.float32)
+        _kernels().learn_one(
+            x, y, self._theta, self._rate, self._learner.hidden_units, answer, *self._loss
+        )
+        return answer
+
+    def _wider(self, n_features: int) -> list[NDArray[np.float32]]:
+        """Return the weights by layer with zeros for new columns."""
+        first, *rest = self.layers()
+        columns = np.zeros((n_features - self._n_features, self.n_hidden), np.float32)
+        return [np.concatenate([first, columns]), *rest]
+
     def _ask(self, X: NDArray[Any], n_kept: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         self._expect(X.shape[1])
         embedding = np.empty((n_kept, self._learner.hidden_units), dtype=np.float32)
@@ -263,12 +282,11 @@ class MLPModel(_Net):
         With zeros in the new columns it is this one. A new class starts as improbable. The
         optimiser's memory is not taken along.
         """
-        first, bias, head, offset = self.layers()
+        first, bias, head, offset = self._wider(n_features)
         n_new = n_classes - self._n_classes
-        columns = np.zeros((n_features - self._n_features, self.n_hidden), np.float32)
         lines = np.zeros((n_new, self.n_hidden), np.float32)
         unseen = np.full(n_new, offset.min() - _UNSEEN, np.float32)
-        parts = [first, columns, bias, head, lines, offset, unseen]
+        parts = [first, bias, head, lines, offset, unseen]
         return MLPModel(self._learner, np.concatenate([part.ravel() for part in parts]), n_classes)
 
     def predict_proba(self, X: NDArray[Any]) -> NDArray[np.float32]:
@@ -276,13 +294,6 @@ class MLPModel(_Net):
 
     def embed(self, X: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         return self._ask(X, len(X))
-
-    def learn_one(self, x: NDArray[Any], y: int) -> NDArray[np.float32]:
-        learner = self._learner
-        self._expect(len(x))
-        probabilities = np.empty(self._n_classes, dtype=np.float32)
-        _kernels().learn_one(x, y, self._theta, self._rate, learner.hidden_units, probabilities)
-        return probabilities
 
     def add_to_logits(self, offsets: NDArray[np.float64]) -> None:
         self._theta[-self._n_classes :] += offsets.astype(np.float32)
@@ -298,6 +309,19 @@ class RegressionModel(_Net):
         code = 1 + LOSSES.index(loss.name)
         super().__init__(learner, theta, n_classes, (code, np.array(levels, np.float32)))
 
+    def grow(self, n_features: int) -> RegressionModel:
+        """Return a net for wider rows; with zeros in the new columns it is this one."""
+        theta = np.concatenate([part.ravel() for part in self._wider(n_features)])
+        learner = self._learner
+        assert isinstance(learner, MLPRegression)  # noqa: S101
+        return RegressionModel(learner, theta, self._n_classes, learner.loss)
+
+    def scale_outputs(self, factor: float, shift: float) -> None:
+        """Let each output z be factor · z + shift from now on."""
+        head = self._theta[-self._n_classes * (self.n_hidden + 1) :]
+        head *= np.float32(factor)
+        head[-self._n_classes :] += np.float32(shift)
+
     def predict(self, X: NDArray[Any]) -> NDArray[np.float32]:
         """Return the outputs of each row, (n, Q)."""
         return self._ask(X, min(len(X), _kernels().BLOCK))[1]
@@ -311,7 +335,8 @@ class Nets:
 
     Two-layer nets of one shape have their weights in one array, `thetas` (m, P), which they go on
     using. One compiled call asks them and takes each row by itself: an answer is the same, bit for
-    bit, whatever rows come with it. Models of other learners are asked one by one.
+    bit, whatever rows come with it. Nets for numbers answer with the mean of their outputs. Models
+    of other learners are asked one by one.
 
     >>> X = np.zeros((2, 3), dtype=np.float32)
     >>> nets = Nets.of([MLP(hidden_units=8).start(X, 2, seed) for seed in (0, 1)])
@@ -321,22 +346,23 @@ class Nets:
     array([1., 1.], dtype=float32)
     """
 
-    models: tuple[Model, ...]
+    models: tuple[Any, ...]
     shares: NDArray[np.float64]  # (m,)
     thetas: NDArray[np.float32] | None = None
     n_hidden: int = 0
+    loss: int = 0  # of these nets, as the kernels take it
 
     @classmethod
-    def of(cls, models: Sequence[Model], shares: Sequence[float] = ()) -> Nets:
+    def of(cls, models: Sequence[Any], shares: Sequence[float] = ()) -> Nets:
         """Take models over; what they learn later, these nets know. All count alike by default."""
         counted = np.array(shares) if shares else np.full(len(models), 1 / max(len(models), 1))
-        nets = [model for model in models if isinstance(model, MLPModel)]
+        nets = [model for model in models if isinstance(model, MLPModel | RegressionModel)]
         if len(nets) < len(models) or not nets:
             return cls(tuple(models), counted)
         thetas = np.stack([net.tensors()["theta"] for net in nets])
         for net, theta in zip(nets, thetas, strict=True):
             net.use_weights(theta)
-        return cls(tuple(nets), counted, thetas, nets[0].n_hidden)
+        return cls(tuple(nets), counted, thetas, nets[0].n_hidden, nets[0].loss_code)
 
     def copy(self) -> Nets:
         """Nets that answer as these do now, and do not learn."""
@@ -349,12 +375,13 @@ class Nets:
         X: NDArray[np.float32],
         share: float,
         codes: NDArray[np.int64],
-        probabilities: NDArray[np.float32],
+        answers: NDArray[np.float32],
     ) -> None:
         """Add the answers for rows (n, d) to (n, C); class c of a model is `codes[c]` there."""
         shares = (share * self.shares).astype(np.float32)
         if self.thetas is not None:
-            _kernels().add_answers(X, self.thetas, self.n_hidden, shares, codes, probabilities)
+            n_hidden, loss = self.n_hidden, self.loss
+            _kernels().add_answers(X, self.thetas, n_hidden, shares, codes, answers, loss)
             return
         for model, each in zip(self.models, shares, strict=True):
-            probabilities[:, codes] += each * model.predict_proba(X)
+            answers[:, codes] += each * model.predict_proba(X)

@@ -672,49 +672,56 @@ def embed(X: Floats, theta: Floats, embedding: Floats, answers: Floats, loss: in
                 softmax(answers[start + i])
 
 
-@kernel(VOID(MATRIX, MATRIX, INT, VECTOR, CODES, OUT_MATRIX))
+@kernel(VOID(MATRIX, MATRIX, INT, VECTOR, CODES, OUT_MATRIX, INT))
 def add_answers(
-    X: Floats, thetas: Floats, n_hidden: int, shares: Floats, codes: Codes, probabilities: Floats
-) -> None:
-    """Add the answers of some nets, each by its share, to class probabilities (n, C).
+    X: Floats, thetas: Floats, n_hidden: int, shares: Floats, codes: Codes, answers: Floats,
+    loss: int,
+) -> None:  # fmt: skip
+    """Add the answers of some nets, each by its share, to class probabilities or outputs (n, C).
 
     Class c of the nets is `codes[c]`. Each row goes by itself, so that its answer is the same
     whatever rows come with it.
     """
     n_rows, n_features = X.shape
-    n_classes = len(codes)
-    hidden, z = np.empty(n_hidden, np.float32), np.empty(n_classes, np.float32)
+    n_classes, empty = len(codes), 1 if loss else 0
+    hidden, z = np.empty(n_hidden, np.float32), np.empty(n_classes + empty, np.float32)
     for net in range(len(thetas)):
         first, bias, head, offset = unpack(thetas[net], n_features, n_hidden, n_classes)
-        lines, shift = head_lines(head, offset, CROSS_ENTROPY)
+        lines, shift = head_lines(head, offset, loss)
         for i in range(n_rows):
             multiply_narrow(X[i], first, hidden)
             logits(hidden, bias, lines, shift, z)
-            softmax(z)
+            if loss == CROSS_ENTROPY:
+                softmax(z)
             for c in range(n_classes):
-                probabilities[i, codes[c]] += shares[net] * z[c]
+                answers[i, codes[c]] += shares[net] * z[c + empty]
 
 
-@kernel(VOID(VECTOR, INT, OUT_VECTOR, FLOAT, INT, OUT_VECTOR))
+@kernel(VOID(VECTOR, SUM, OUT_VECTOR, FLOAT, INT, OUT_VECTOR, INT, VECTOR))
 def learn_one(
-    x: Floats, y: int, theta: Floats, learning_rate: float, n_hidden: int, probabilities: Floats
-) -> None:
-    """One plain gradient step on one row; fill in the class probabilities (C,) before it."""
-    n_features, n_classes = len(x), len(probabilities)
+    x: Floats, y: float, theta: Floats, learning_rate: float, n_hidden: int, answers: Floats,
+    loss: int, levels: Floats,
+) -> None:  # fmt: skip
+    """One plain gradient step on one row; fill in the probabilities or outputs (C,) before it."""
+    n_features, n_classes, empty = len(x), len(answers), 1 if loss else 0
     first, bias, head, offset = unpack(theta, n_features, n_hidden, n_classes)
-    row, z = np.empty(n_hidden, np.float32), np.empty(n_classes, np.float32)
-    lines, shift = head_lines(head, offset, CROSS_ENTROPY)
+    row, z = np.empty(n_hidden, np.float32), np.empty(n_classes + empty, np.float32)
+    lines, shift = head_lines(head, offset, loss)
     multiply_narrow(x, first, row)
     logits(row, bias, lines, shift, z)
-    softmax(z)
-    copy_line(z, probabilities)
-    z[y] -= ONE
+    if loss == CROSS_ENTROPY:
+        softmax(z)
+        copy_line(z, answers)
+        z[int(y)] -= ONE
+    else:
+        copy_line(z[1:], answers)
+        residuals(z, y, loss, levels)
     back = np.zeros(n_hidden, np.float32)
-    for c in range(1, n_classes):
+    for c in range(1, len(z)):
         for j in range(n_hidden):
             back[j] += z[c] * lines[c - 1, j]
     for c in range(n_classes):
-        r = learning_rate * z[c]
+        r = learning_rate * z[c + empty]
         offset[c] -= r
         for j in range(n_hidden):
             head[c, j] -= r * row[j]
