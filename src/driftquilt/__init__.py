@@ -8,8 +8,7 @@ that a service keeps.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from driftquilt.errors import (
     DriftquiltError,
@@ -21,6 +20,7 @@ from driftquilt.errors import (
     SourceError,
     StoreError,
 )
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.client import AsyncClient, Client
@@ -58,25 +58,13 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Looked up at first use: scikit-learn, river and torch take seconds to import.
-_LAZY = {
-    "AsyncClient": "driftquilt.client",
-    "Client": "driftquilt.client",
-    "QuiltClassifier": "driftquilt.quilt.classifier",
-    "QuiltRegressor": "driftquilt.quilt.regressor",
-    "QuiltSelector": "driftquilt.quilt.selector",
-    "QuiltStream": "driftquilt.stream",
-    "RiverQuilt": "driftquilt.integrations.river",
-    "TorchLearner": "driftquilt.learners.torch_module",
-    "choose_model": "driftquilt.quilt.models",
-    "load_model": "driftquilt.quilt.models",
-    "select_segments": "driftquilt.quilt.classifier",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+__getattr__ = lazy_names(
+    __name__,
+    client="AsyncClient Client",
+    quilt="QuiltClassifier QuiltRegressor QuiltSelector choose_model load_model select_segments",
+    stream="QuiltStream",
+    **{"integrations.river": "RiverQuilt", "learners": "TorchLearner"},
+)
 
 
 def __dir__() -> list[str]:

@@ -44,12 +44,12 @@ def test_a_wrong_password_is_refused_and_not_shown(broker: NatsBroker, login: st
 def test_an_unknown_stream_or_subject_is_told(broker: NatsBroker) -> None:
     with (
         contextlib.closing(open_source(broker.url.replace("/ROWS/", "/OTHER/"))) as source,
-        pytest.raises(SourceError, match="no such stream in JetStream; make it first"),
+        pytest.raises(SourceError, match="no such stream"),
     ):
         source.read(None, 10, 0.2)
     with (
         contextlib.closing(open_source(broker.url.replace("/rows", "/answers"))) as source,
-        pytest.raises(SourceError, match=r"does not take the subject; it takes \['rows'\]"),
+        pytest.raises(SourceError, match=r"subject.*\['rows'\]"),
     ):
         source.publish([Note("1", None, b"one")], 1.0)
 
@@ -63,7 +63,7 @@ def test_a_subject_that_only_another_stream_takes_is_told_and_it_gets_nothing(
         contextlib.closing(open_source(broker.url)) as source,
     ):
         n_before = len(source.read(None, 10, 0.2))
-        with pytest.raises(SourceError, match=r"does not take the subject; it takes \['answers"):
+        with pytest.raises(SourceError, match=r"subject.*\['answers"):
             to.publish([Note("strayed", None, b"an answer")], 1.0)
         assert len(source.read(None, 10, 0.2)) == n_before
 
@@ -197,6 +197,6 @@ def test_a_note_that_is_published_twice_appears_once(source: Source) -> None:
 
 def test_a_position_behind_the_end_is_told(source: Source) -> None:
     with (
-        pytest.raises(SourceError, match="read up to sequence 999, but the stream ends at"),
+        pytest.raises(SourceError, match="sequence 999"),
     ):
         source.read(999, 10, 0.2)

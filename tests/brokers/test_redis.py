@@ -56,7 +56,7 @@ def test_a_stream_that_was_read_and_is_gone_or_younger_is_told(
     broker.send([b"one"])
     (message,) = source.read(None, 10, 0.2)
     client.delete("rows")
-    with pytest.raises(SourceError, match="the stream is not there any more"):
+    with pytest.raises(SourceError, match="not there any more"):
         source.read(message.position, 10, 0.2)
     client.xadd("rows", {"body": b"two"}, id="1-1")
     with pytest.raises(SourceError, match="the stream ends before it"):
@@ -96,7 +96,7 @@ def test_trims_and_deletions_are_told_apart_from_losses(
     client.xdel("rows", at[0])
     assert source.read(at, 1, 0.2)[0].body == b"10"
     client.xtrim("rows", maxlen=8, approximate=False)
-    with pytest.raises(SourceError, match="2 entries behind it have been trimmed"):
+    with pytest.raises(SourceError, match="2 entries"):
         source.read(at, 10, 0.2)
 
 

@@ -27,7 +27,7 @@ def test_a_broker_is_read_if_its_certificate_is_trusted_and_refused_if_not(
             assert bodies(read(source, len(BODIES))) == BODIES
         with (
             contextlib.closing(open_source(f"{url}tls=true")) as source,
-            pytest.raises(SourceError, match="the certificate of the broker is not trusted") as no,
+            pytest.raises(SourceError, match="not trusted") as no,
         ):
             source.read(None, 10, 0.5)
         assert PASSWORD not in f"{no.value} {no.value.__cause__} {no.value.__context__}"
@@ -39,7 +39,7 @@ def test_kafkas_client_distrusts_a_certificate_too(tmp_path: Path) -> None:
     with (
         running("redis", tmp_path / "broker", tls=certificate) as broker,
         contextlib.closing(open_source(f"kafka://127.0.0.1:{broker.port}/rows?tls=true")) as source,
-        pytest.raises(SourceError, match="the certificate of the broker is not trusted"),
+        pytest.raises(SourceError, match="not trusted"),
     ):
         read(source, 1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -34,13 +33,11 @@ def test_reproduce_ends_in_results_and_tables(drive: Drive, tmp_path: Path) -> N
     assert "| sega |" in text
     assert f"--datasets '{dataset}'" in text.splitlines()[0]
 
-    started = time.monotonic()
     again = drive(*arguments)
     assert again.code == 0
     assert again.stdout == outcome.stdout
     assert again.stderr.splitlines() == ["All 6 results are in made/here already"]
     assert read_results(Path("made/here/results.jsonl")) == results
-    assert time.monotonic() - started < 5
 
 
 def test_a_file_of_ones_own_is_reported_on_without_the_paper(drive: Drive, tmp_path: Path) -> None:

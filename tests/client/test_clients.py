@@ -18,7 +18,7 @@ from driftquilt import AsyncClient, Client, InputError, ServiceError
 from driftquilt.client.connection import Retries
 from driftquilt.client.operations import make_call
 from tests.client.conftest import Reply, Script, reply
-from tests.processes import free_port
+from tests.processes import PATIENCE, free_port
 
 PROBLEM = {
     "type": "urn:driftquilt:unknown-stream", "title": "Not found", "status": 404,
@@ -95,7 +95,7 @@ def test_a_date_is_understood_as_the_time_to_come_back(script: Script) -> None:
     script.tell(reply({}, 503, Retry_After=later), reply({"streams": []}))
     began = time.monotonic()
     assert _sync(script, lambda client: client.streams()) == {"streams": []}
-    assert 0.9 <= time.monotonic() - began <= 3
+    assert 0.9 <= time.monotonic() - began < PATIENCE
 
 
 @both
@@ -164,7 +164,7 @@ def nobody() -> Script:
 
 @both
 def test_nobody_at_the_address_is_one_sentence(run: Ask) -> None:
-    with pytest.raises(ServiceError, match="GET /v1/me got no answer in 2 tries") as caught:
+    with pytest.raises(ServiceError, match=r"GET /v1/me .* 2 tries") as caught:
         run(nobody(), lambda client: client.me(), retries=1)
     assert (caught.value.status, caught.value.kind) == (None, "unreachable")
 

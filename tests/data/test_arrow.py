@@ -181,7 +181,7 @@ def test_an_extreme_value_is_told_with_its_row_in_the_whole_table() -> None:
 )
 def test_a_column_without_a_value_is_refused_at_fit(values: Any) -> None:
     table = pa.table({"a": [1, 2], "b": values})
-    with pytest.raises(InputError, match="column 'b' has no value in any of the 2 rows; drop it"):
+    with pytest.raises(InputError, match="'b' has no value"):
         Encoder.fit(read_in_place(table))
 
 

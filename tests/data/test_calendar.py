@@ -233,7 +233,7 @@ def test_messages_name_the_column_of_the_caller(new: Any, message: str) -> None:
 def test_a_date_without_any_value_is_refused_by_the_callers_name() -> None:
     empty = np.array(["NaT", "NaT"], dtype="M8[s]")
     for table in (rows(n=[1, 2], when=empty), read_in_place(pa.table({"when": pa.array(empty)}))):
-        with pytest.raises(InputError, match="column 'when' has no value in any of the 2 rows"):
+        with pytest.raises(InputError, match="'when' has no value"):
             Encoder.fit(table)
 
 

@@ -93,7 +93,7 @@ def test_columns_of_an_earlier_selection_and_empty_ones_are_left_out() -> None:
     )
     facts = describe(table)
     assert features(table, "y", facts=facts).column_names == ["x"]
-    with pytest.raises(InputError, match="no column is left to learn from beside the label 'y'"):
+    with pytest.raises(InputError, match=r"no column is left .* 'y'"):
         features(table, "y", ["x"], facts=facts)
     with pytest.raises(InputError, match="there is no column 'z'"):
         features(table, "y", ["z"], facts=facts)

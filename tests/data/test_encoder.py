@@ -327,7 +327,7 @@ def test_an_all_missing_column_fits_both_kinds_at_transform() -> None:
 
 @pytest.mark.parametrize("empty", [[None, None], pd.Series([None, None], dtype="string")])
 def test_a_column_without_any_value_at_fit_is_refused(empty: Any) -> None:
-    with pytest.raises(InputError, match="'a' has no value in any of the 2 rows; drop it"):
+    with pytest.raises(InputError, match="'a' has no value"):
         Encoder.fit(read_frame({"a": empty}))
 
 

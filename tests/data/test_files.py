@@ -343,7 +343,7 @@ def test_standard_input_stands_alone_and_is_not_empty(monkeypatch: pytest.Monkey
 
 def test_a_lack_of_room_is_seen_from_the_first_rows_on() -> None:
     check_room(written=10**9, share=0.5, free=10**9)
-    with pytest.raises(InputError, match=r"4.0 GB are needed .* has only 1.9 GB; set TMPDIR"):
+    with pytest.raises(InputError, match=r"4.0 GB .* 1.9 GB; set TMPDIR"):
         check_room(written=10**9, share=0.25, free=9 * 10**8)
 
 
@@ -399,7 +399,7 @@ def test_a_refusal_of_the_system_names_the_file_and_no_draft(tmp_path: Path) -> 
 
 
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"its suffix must be one of .parquet, .pq, .csv"):
+    with pytest.raises(InputError, match=r"suffix.*.parquet, .pq, .csv"):
         write_table(WORDS.to_batches(), tmp_path / "out.xlsx")
     with pytest.raises(InputError, match=r"cannot write .*nowhere.*No such file"):
         write_table(WORDS.to_batches(), tmp_path / "nowhere" / "out.csv")

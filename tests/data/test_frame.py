@@ -275,9 +275,9 @@ def test_stack_takes_an_all_missing_column_as_either_kind() -> None:
 def test_stack_names_the_columns_that_do_not_match() -> None:
     with pytest.raises(InputError, match=r"the rows before have not: \['c', 'd'\]"):
         stack(rows(a=[1], b=[1]), rows(c=[1], a=[1], d=[1]))
-    with pytest.raises(InputError, match="'a' is numbers in the rows before and text in the new"):
+    with pytest.raises(InputError, match=r"'a' is numbers .* and text"):
         stack(rows(a=[1]), rows(a=["x"]))
-    with pytest.raises(InputError, match="'a' is text in the rows before and numbers in the new"):
+    with pytest.raises(InputError, match=r"'a' is text .* and numbers"):
         stack(rows(a=["x"]), rows(a=[1]))
 
 
@@ -346,7 +346,7 @@ def test_the_order_of_keys_plays_no_part() -> None:
 
 def test_text_where_there_were_numbers_is_refused() -> None:
     encode = one_by_one({"n": [1.0, 3.0]})
-    with pytest.raises(InputError, match="column 'n' holds the text 'x', but it has held numbers"):
+    with pytest.raises(InputError, match="'n' holds the text 'x'"):
         encode({"n": "x"})
 
 
@@ -393,7 +393,7 @@ def test_names_become_strings() -> None:
     (name,) = read_row({Name("a"): 1.0})
     assert type(name) is str
     assert read_row({1: 2.0}) == {"1": 2.0}
-    with pytest.raises(InputError, match="two columns of a row have the same name"):
+    with pytest.raises(InputError, match="same name"):
         read_row({1: 2.0, "1": 3.0})
 
 
@@ -425,5 +425,5 @@ def test_what_a_table_refuses_a_row_refuses_with_its_column(value: Any) -> None:
 
 @pytest.mark.parametrize("row", [[1.0, 2.0], "a", None, 5, np.zeros(3), pd.DataFrame({"a": [1]})])
 def test_a_row_is_a_dictionary(row: Any) -> None:
-    with pytest.raises(InputError, match="a row is a dictionary of column and value, but got a"):
+    with pytest.raises(InputError, match="a row is a dictionary"):
         read_row(row)

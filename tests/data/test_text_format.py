@@ -133,7 +133,7 @@ def test_text_without_its_mark_is_not_utf_16(european: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", ["", ";;", "a", "5", '"', "\n", "é"])
 def test_a_delimiter_is_one_character_that_is_no_letter(delimiter: str) -> None:
-    with pytest.raises(InputError, match=r"^got --delimiter .* give the one character"):
+    with pytest.raises(InputError, match=r"^got --delimiter"):
         TextFormat(delimiter=delimiter)
 
 

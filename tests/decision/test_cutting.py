@@ -172,13 +172,13 @@ def test_numbers_tell_an_order_too() -> None:
     for times in ([3, 1, 2], [3.5, 1.0, 2.0]):
         table = pa.table({"t": times, "n": [0, 1, 2]})
         assert sort_by_time(table, "t")["n"].to_pylist() == [1, 2, 0]
-    with pytest.raises(InputError, match="holds string, neither dates nor timestamps nor numbers"):
+    with pytest.raises(InputError, match="holds string"):
         sort_by_time(pa.table({"t": ["b", "a"]}), "t")
 
 
 @pytest.mark.parametrize("gap", [pa.array([3, None, 2]), pa.array([3.0, float("nan"), 2.0])])
 def test_a_row_without_a_time_is_named_by_its_place_in_the_table(gap: pa.Array) -> None:
-    with pytest.raises(InputError, match="'t' is missing in row 1; every row has its place in"):
+    with pytest.raises(InputError, match="'t' is missing in row 1"):
         sort_by_time(pa.table({"t": gap}), "t")
 
 
@@ -229,7 +229,7 @@ def test_rows_without_a_label_belong_where_they_lie() -> None:
 
 
 def test_a_stream_without_drift_is_one_segment_only() -> None:
-    with pytest.raises(InputError, match="only one segment: no drift was found in 300 rows"):
+    with pytest.raises(InputError, match=r"only one segment: .* 300 rows"):
         by_detector(sine_table(1, 300), "label", "never", drop=["segment"])
 
 

@@ -114,7 +114,7 @@ def test_an_unknown_segment_is_answered_with_the_last_ones() -> None:
     months = by_time(shop_table(), "when", "1mo")
     with pytest.raises(InputError, match="no segment is called '2024-8'; there are '2024-0"):
         select(shop_table(), "bought", segments=months, current="2024-8")
-    with pytest.raises(InputError, match="no segment before the current one, 0"):
+    with pytest.raises(InputError, match=r"no segment before .* 0"):
         select(current=0)
 
 
@@ -161,7 +161,7 @@ def test_a_share_that_is_none_is_refused(holdout: Any) -> None:
 
 
 def test_a_share_that_leaves_too_little_to_train_on_is_named_as_the_cause() -> None:
-    with pytest.raises(InputError, match=r"holdout is 0\.999, which leaves 1 of the 400 rows of 4"):
+    with pytest.raises(InputError, match=r"holdout is 0\.999.* 1 of the 400 rows"):
         select(holdout=0.999)
 
 

@@ -109,20 +109,18 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
     with start(tmp_path / "store") as stream:
         replay(table.slice(0, 300), tmp_path, stream)
     with QuiltStream.open(tmp_path / "store", wait=True) as stream:
-        with pytest.raises(
-            InputError, match="columns dropped were 'segment' and are 'segment', 'x0'"
-        ):
+        with pytest.raises(InputError, match="'segment' and are 'segment', 'x0'"):
             replay(table, tmp_path, stream, drop=["segment", "x0"])
         with pytest.raises(InputError, match="The first row differs"):
             replay(table.slice(1), tmp_path, stream)
-        with pytest.raises(InputError, match="has learned 300 rows, but the table has only 200"):
+        with pytest.raises(InputError, match=r"300 rows, .* 200"):
             replay(table.slice(0, 200), tmp_path, stream)
         with pytest.raises(InputError, match="were not replayed to this folder"):
             replay(table, tmp_path / "elsewhere", stream)
         assert not (tmp_path / "elsewhere").exists()
         gaps = pa.array([None if k == 7 else y for k, y in enumerate(table["label"].to_pylist())])
         missing = table.set_column(table.column_names.index("label"), "label", gaps)
-        with pytest.raises(InputError, match="1 row without a label, but 0 were skipped"):
+        with pytest.raises(InputError, match="1 row without a label"):
             replay(missing, tmp_path, stream)
         late = [0, 400, *range(1, 400), *range(401, 750)]  # a row came in among the old ones
         with pytest.raises(InputError, match="row 300 of the stream differs"):
@@ -155,7 +153,7 @@ def test_a_stream_that_learned_elsewhere_is_refused(tmp_path: Path) -> None:
     replay(table.slice(0, 200), tmp_path, stream)
     rows = table.drop_columns(["label", "segment"]).slice(200, COUNT + 1)
     stream.learn_many(rows.to_pylist(), table["label"].slice(200, COUNT + 1).to_pylist())
-    with pytest.raises(InputError, match=r"has learned 401 rows, but .* has only 200"):
+    with pytest.raises(InputError, match=r"401 rows, .* 200"):
         replay(table, tmp_path, stream)
 
 

@@ -80,7 +80,7 @@ def test_a_column_that_begins_later_is_left_out_until_then(path: Path) -> None:
 def test_rows_without_any_value_are_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     path.write_text("\n".join(["x,label,segment", *[",0,0"] * 10, *["1,1,0"] * 30]))
-    with pytest.raises(InputError, match="no column of late has a value in its first 4 rows"):
+    with pytest.raises(InputError, match=r"no column of late .* 4 rows"):
         list(evaluations(read_stream(path), "honest"))
 
 

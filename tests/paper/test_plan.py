@@ -152,7 +152,7 @@ def test_what_cannot_be_planned_is_said_in_one_line(
 
 
 def test_a_file_whose_segments_are_too_short_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has 15 rows per segment, of which 10% are labelled"):
+    with pytest.raises(InputError, match=r"15 rows per segment, .* 10%"):
         load_stream(write_sine(tmp_path / "short.csv", 2, 15))
 
 
@@ -160,5 +160,5 @@ def test_a_file_with_one_segment_that_leaves_no_test_rows_is_refused(tmp_path: P
     path = tmp_path / "uneven.csv"
     write_sine(path, 2, 60)
     path.write_text(path.read_text() + "0.1,0.2,0.3,0.4,1,last\n" * 4)
-    with pytest.raises(InputError, match=r"segment 'last' has 4 row\(s\), but 4 are labelled"):
+    with pytest.raises(InputError, match="'last' has 4 row"):
         load_stream(str(path))

@@ -425,7 +425,7 @@ def _damage_fold(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
 def test_a_damaged_record_is_a_model_file_error(damage: Callable[[dict[str, Any]], None]) -> None:
     record = copy.deepcopy(example().to_json())
     damage(record)
-    with pytest.raises(ModelFileError, match="the record of the selection is damaged"):
+    with pytest.raises(ModelFileError, match="damaged"):
         Selection.from_json(record)
 
 

@@ -121,7 +121,7 @@ def test_tokens_made_at_the_same_time_are_all_kept(path: Path) -> None:
 def test_a_name_is_taken_once(path: Path) -> None:
     tokens = Tokens(path)
     tokens.create("app", ["read"])
-    with pytest.raises(InputError, match="a token 'app' already; choose another name"):
+    with pytest.raises(InputError, match="'app' already"):
         tokens.create("app", ["read"])
 
 
@@ -133,7 +133,7 @@ def test_a_name_that_could_be_misread_is_refused(path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("scopes", [[], ["root"], ["read", "root"]])
 def test_a_scope_that_does_not_exist_is_refused(path: Path, scopes: list[str]) -> None:
-    with pytest.raises(InputError, match="scopes are read, write and admin, but got"):
+    with pytest.raises(InputError, match="scopes are read, write and admin"):
         Tokens(path).create("app", scopes)
 
 

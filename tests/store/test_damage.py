@@ -102,7 +102,7 @@ def test_a_segment_is_mapped_and_not_copied(path: Path) -> None:
 
 def test_what_is_no_database_is_named(path: Path) -> None:
     (path / "store.sqlite").write_bytes(b"garbage " * 1000)
-    with pytest.raises(StoreError, match=r"store\.sqlite is damaged or not ours: it is no databas"):
+    with pytest.raises(StoreError, match=r"store\.sqlite is damaged"):
         DiskStore(path)
 
 

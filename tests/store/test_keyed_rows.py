@@ -44,10 +44,10 @@ def test_keys_are_strings_or_ints_and_each_is_of_one_row() -> None:
             waiting.add(wrong, {})
         with pytest.raises(InputError, match="no row waits"):
             waiting.find(wrong)
-        with pytest.raises(InputError, match=r"no row waits .* so none can be forgotten"):
+        with pytest.raises(InputError, match="no row waits"):
             waiting.remove(wrong)
     waiting.add("a", {})
-    with pytest.raises(InputError, match="'a' waits for its label already, with another row"):
+    with pytest.raises(InputError, match="'a' waits for its label"):
         waiting.add("a", {"x": 1.0})
     assert len(waiting) == 1
 

@@ -70,7 +70,7 @@ def test_a_row_waits_under_one_key_and_a_refused_key_leaves_nothing() -> None:
     with pytest.raises(InputError, match="give a string or an int"):
         stream.predict_one(ROWS[11][0], key=1.5)  # type: ignore[arg-type]
     assert stream.n_waiting == 1
-    with pytest.raises(InputError, match="got a row and the key 1; give one of them"):
+    with pytest.raises(InputError, match="a row and the key 1"):
         stream.learn_one(ROWS[10][0], "yes", key=1)
     stream.learn_one(y=ROWS[10][1], key=1)
     assert stored_rows(stream.store) == as_stored(ROWS[:11])
@@ -153,9 +153,7 @@ def test_a_row_whose_label_never_comes_can_be_forgotten() -> None:
     stream.forget(np.int64(1))
     assert (stream.n_waiting, stream.n_rows, stream.events) == (2, 10, ())
     for wrong in (1, "0", None, 2.0):
-        with pytest.raises(
-            InputError, match=r"no row waits under the key .* none can be forgotten"
-        ):
+        with pytest.raises(InputError, match="no row waits under the key"):
             stream.forget(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="was removed by forget"):
         stream.learn_one(y="yes", key=1)

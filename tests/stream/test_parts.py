@@ -70,7 +70,7 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
         StreamSettings(n_wait=100, segment_rows=50)
     with pytest.raises(InputError, match="max_rows is 900, fewer than the 1000 rows"):
         StreamSettings(segment_rows=1000, max_rows=900)
-    with pytest.raises(InputError, match="a stream has no setting 'n_weight'; it has n_wait,"):
+    with pytest.raises(InputError, match="no setting 'n_weight'; it has n_wait,"):
         StreamSettings.of(n_weight=5)
 
 

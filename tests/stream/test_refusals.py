@@ -95,7 +95,7 @@ def test_columns_have_a_bound() -> None:
     stream = start(max_columns=3)
     stream.learn_one({"a": 1.0, "b": 1.0}, "yes")
     for row in ({"a": 1.0, "c": 1.0, "d": 1.0}, {"a": 1.0, "c": "x", "d": "y"}):
-        with pytest.raises(InputError, match="the stream would have more than 3 columns"):
+        with pytest.raises(InputError, match="more than 3 columns"):
             stream.learn_one(row, "yes")
     stream.learn_one({"a": 1.0, "c": 1.0}, "yes")
     assert len(stream.columns) == 3
@@ -162,7 +162,7 @@ def test_a_store_that_holds_a_stream_is_not_begun_anew(tmp_path: Path) -> None:
     stream = learn(start(hasty(tmp_path)), ROWS[:40])
     before = left(stream)
     stream.close()
-    with pytest.raises(StoreError, match="a stream in this store already; go on with it: "):
+    with pytest.raises(StoreError, match="a stream in this store already"):
         start(tmp_path)
     with QuiltStream.open(hasty(tmp_path), wait=True) as again:
         assert left(again) == before
@@ -243,7 +243,7 @@ def test_after_closing_a_stream_predicts_and_learning_is_refused(tmp_path: Path)
         lambda: stream.expect_label(ROWS[40][0], key=1),
         lambda: stream.forget(1),
     ):
-        with pytest.raises(StoreError, match="the stream is closed; go on with it"):
+        with pytest.raises(StoreError, match="the stream is closed"):
             wrong()
     assert (stream.n_rows, stream.n_waiting) == (40, 0)
     with QuiltStream.open(tmp_path) as again:

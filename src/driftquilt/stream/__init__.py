@@ -6,8 +6,9 @@ it stands, `Workers` trains in processes of their own, and `events` has what hap
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.data.frame import Label
@@ -31,19 +32,11 @@ __all__ = [
 ]
 
 # Looked up at first use: scikit-learn and numba take a second to import.
-_MODULES = {
-    "Event": "driftquilt.stream.events",
-    "Guard": "driftquilt.stream.settings",
-    "LET_ALL_THROUGH": "driftquilt.stream.settings",
-    "Label": "driftquilt.data.frame",
-    "QuiltStream": "driftquilt.stream.quilt_stream",
-    "StreamSettings": "driftquilt.stream.settings",
-    "StreamStatus": "driftquilt.stream.status",
-    "Workers": "driftquilt.stream.workers",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+__getattr__ = lazy_names(
+    __name__,
+    events="Event",
+    quilt_stream="QuiltStream",
+    settings="LET_ALL_THROUGH Guard StreamSettings",
+    status="Label StreamStatus",
+    workers="Workers",
+)

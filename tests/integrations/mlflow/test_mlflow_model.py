@@ -122,7 +122,7 @@ def test_a_model_that_is_not_fitted_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"saving the model was refused by MLflow: .*not empty"):
+    with pytest.raises(InputError, match=r"saving the model .*not empty"):
         save_model(fitted(), tmp_path)
     assert files_under(tmp_path) == ["notes.txt"]
 

@@ -255,7 +255,7 @@ def test_a_deleted_experiment_is_refused_with_what_to_do(
     events = learn(stream, 60)
     runs = DriftRuns(experiment, tracking_uri)
     mlflow.MlflowClient(tracking_uri).delete_experiment(runs.experiment_id)
-    with pytest.raises(InputError, match=r"logging a run was refused by MLflow: .* is deleted"):
+    with pytest.raises(InputError, match=r"logging a run .* is deleted"):
         runs.log(stream, events)
     with pytest.raises(InputError, match=r"was deleted in MLflow; .* restore --experiment-id \d+"):
         DriftRuns(experiment, tracking_uri)
@@ -265,9 +265,7 @@ def test_a_server_that_is_away_is_told_and_made_up_for(
     tracking_uri: str, experiment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with pytest.raises(
-        ServiceError, match=r"opening the experiment failed in MLflow: .* try again"
-    ):
+    with pytest.raises(ServiceError, match="opening the experiment failed"):
         DriftRuns(experiment, "http://127.0.0.1:1")
     stream = new_stream()
     events = learn(stream, 60)

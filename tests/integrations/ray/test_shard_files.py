@@ -66,7 +66,7 @@ def test_what_cannot_be_used_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no rows"):
         scan_file("y", write_parquet(tmp_path / "empty", TABLE.slice(0, 0)))
     (tmp_path / "text").write_text("a,b,y\n1,2,3\n")
-    with pytest.raises(InputError, match="neither a Parquet nor an Arrow file"):
+    with pytest.raises(InputError, match="neither a Parquet"):
         scan_file("y", str(tmp_path / "text"))
     (tmp_path / "cut").write_bytes(Path(good).read_bytes()[:-20])
     with pytest.raises(InputError, match="cannot be read"):

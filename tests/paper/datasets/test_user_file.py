@@ -195,7 +195,7 @@ def test_text_dates_booleans_and_gaps_are_taken_from_csv_and_from_pandas(path: P
 def test_one_mark_among_many_numbers_is_refused_with_its_row(tmp_path: Path) -> None:
     rows = {"label": [0, 1] * 16, "segment": [0] * 32}
     numbers = [str(number / 2) for number in range(30)]
-    with pytest.raises(InputError, match=r"column 'a' is numbers, but '\?' in row 30"):
+    with pytest.raises(InputError, match=r"'a' is numbers, but '\?' in row 30"):
         from_columns(tmp_path, a=[*numbers, "?", "?"], **rows)
     assert from_columns(tmp_path, a=[*numbers, "V27", "E909"], **rows).frame is not None
 

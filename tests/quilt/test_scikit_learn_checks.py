@@ -1,4 +1,4 @@
-"""QuiltRegressor keeps scikit-learn's contract."""
+"""QuiltClassifier and QuiltRegressor obey scikit-learn's own contract, check by check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from driftquilt import QuiltRegressor
+from driftquilt import QuiltClassifier, QuiltRegressor
 
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": (
@@ -17,14 +17,16 @@ EXPECTED_FAILURES = {
 }
 
 
-def expected_failures(_: QuiltRegressor) -> dict[str, str]:
+def expected_failures(_: QuiltClassifier | QuiltRegressor) -> dict[str, str]:
     return EXPECTED_FAILURES
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [QuiltRegressor()], expected_failed_checks=expected_failures, xfail_strict=True
+    [QuiltClassifier(), QuiltRegressor()],
+    expected_failed_checks=expected_failures,
+    xfail_strict=True,
 )
 def test_check_of_scikit_learn_holds(
-    estimator: QuiltRegressor, check: Callable[[QuiltRegressor], Any]
+    estimator: QuiltClassifier | QuiltRegressor, check: Callable[[Any], Any]
 ) -> None:
     check(estimator)
