@@ -21,7 +21,16 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
-__all__ = ["closest", "json_safe", "listing", "one_line", "plural", "shown", "suggest"]
+__all__ = [
+    "closest",
+    "is_numeral",
+    "json_safe",
+    "listing",
+    "one_line",
+    "plural",
+    "shown",
+    "suggest",
+]
 
 _LISTED = 8  # names in a message
 _SHOWN = 60  # characters of a value in a message
@@ -122,3 +131,16 @@ def _json_float(value: float, digits: int | None) -> float | None:
     if not math.isfinite(value):
         return None
     return value if digits is None else float(f"{value:.{digits}g}")
+
+
+def is_numeral(text: str) -> bool:
+    """Return whether text reads as a number.
+
+    >>> is_numeral(" 1e3 "), is_numeral("?")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -37,7 +37,7 @@ import pyarrow.csv as arrow_csv
 from driftquilt.data.column_types import common_type
 from driftquilt.data.source import BLOCK, ByteSource, TextFormat, reading
 from driftquilt.errors import InputError
-from driftquilt.text import listing, one_line
+from driftquilt.text import is_numeral, listing, one_line
 
 _BLOCK = 1 << 20  # bytes; pyarrow reads many such blocks ahead
 _DELIMITERS = (",", ";", "\t", "|")
@@ -294,7 +294,7 @@ def _read_header(source: ByteSource, delimiter: str | None) -> _Header:
         fields = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise InputError(f"{source.name} has no usable header: {one_line(error)}") from error
-    if all(_is_number(field) for field in fields if field.strip()):
+    if all(is_numeral(field) for field in fields if field.strip()):
         raise InputError(
             f"{source.name} has no header: its first line is {listing(fields)}; write the names of "
             "the columns above it"
@@ -307,14 +307,6 @@ def _find_delimiter(line: str, *, prefer_tabs: bool) -> str:
     if prefer_tabs and "\t" in line:
         return "\t"
     return max(_DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse_bad_row(source: ByteSource, header: _Header) -> None:

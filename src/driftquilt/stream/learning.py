@@ -376,10 +376,10 @@ class Learning:
     def _weights(self) -> NDArray[np.float32] | None:
         """The class weights (C,) that the champion answers by; a class new to it counts 1."""
         champion = self.champion
-        if champion is None or champion.clf.answer_weights is None:
+        if champion is None or champion.answer_weights is None:
             return None
         weights = np.ones(len(self.classes), dtype=np.float32)
-        weights[champion.expert.codes] = champion.clf.answer_weights
+        weights[champion.expert.codes] = champion.answer_weights
         return weights
 
     def _choose(self, answer: NDArray[np.float32]) -> int:

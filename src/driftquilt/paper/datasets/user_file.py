@@ -38,7 +38,7 @@ from driftquilt.data.frame import read_frame
 from driftquilt.data.labels import read_labels, read_segments
 from driftquilt.errors import InputError
 from driftquilt.paper.datasets.stream import Stream
-from driftquilt.text import suggest
+from driftquilt.text import is_numeral, suggest
 
 __all__ = ["read_stream"]
 
@@ -110,18 +110,10 @@ def _complete(table: Any, name: str) -> Any:
 def _refuse_mark(name: str, column: Any) -> None:
     """Refuse a column of numbers with one mark, such as "?", that probably means missing."""
     texts = column.unique().drop_null().to_pylist()
-    marks = [text for text in texts if not _is_number(text)]
+    marks = [text for text in texts if not is_numeral(text)]
     if len(marks) == 1 and len(texts) > _MANY:
         raise InputError(
             f"column {name!r} is numbers, but {marks[0]!r} in row "
             f"{pc.index(column, marks[0]).as_py()} (rows count from 0); leave the cell empty where "
             "a value is missing"
         )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

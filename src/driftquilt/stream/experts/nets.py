@@ -125,6 +125,7 @@ class Champion:
         if clf.encoder_ is None:
             raise InputError("a stream's rows are encoded; its classifier cannot have encode=False")
         self.clf, self.number = clf, number
+        self.answer_weights = clf.answer_weights
         encoder = replace(clf.encoder_, limit=FAR)  # as the online net's
         codes = np.array([classes.index(label) for label in clf.classes_.tolist()], dtype=np.int64)
         every, shares = clf.model_.models, clf.model_.shares
