@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from driftquilt.learners.mlp import MLP, MLPModel
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.store.base import Store
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
@@ -28,7 +29,7 @@ TURN = 150
 LATE = 100  # the row in which a column comes
 ADWIN = {"kind": "adwin", "clock": 1, "delta": 0.05}
 
-LabelledRow = tuple[dict[str, Any], str]
+LabelledRow = tuple[dict[str, Any], Any]
 
 
 class Gated:
@@ -68,9 +69,24 @@ def rows(n_rows: int, seed: int = 0) -> list[LabelledRow]:
     return made
 
 
+def number_rows(n_rows: int, seed: int = 0) -> list[LabelledRow]:
+    """The same rows, whose label is a number: a - b, then the opposite, around 100."""
+    made = []
+    for number, (x, _) in enumerate(rows(n_rows, seed)):
+        sign = 1 if number // TURN % 2 == 0 else -1
+        made.append((x, 100.0 + 10 * sign * (x["a"] - x["b"])))
+    return made
+
+
+_TINY = {"hidden_units": 8, "n_folds": 2, "max_epochs": 15, "n_jobs": 1, "random_state": 0}
+
+
 def estimator(**settings: Any) -> QuiltClassifier:
-    tiny = {"hidden_units": 8, "n_folds": 2, "max_epochs": 15, "n_jobs": 1, "random_state": 0}
-    return QuiltClassifier(**(tiny | settings))
+    return QuiltClassifier(**(_TINY | settings))
+
+
+def regressor(**settings: Any) -> QuiltRegressor:
+    return QuiltRegressor(**(_TINY | settings))
 
 
 def start(store: Any = None, **settings: Any) -> QuiltStream:

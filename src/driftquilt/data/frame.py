@@ -58,6 +58,8 @@ from driftquilt.text import one_line
 BLOCK = 65_536  # rows at a time where there are many, so that they stay in the processor's cache
 _N_DIMENSIONS = 2  # of a table
 _INT64 = 2**63
+#: Labels that are numbers lie no further from zero: sums and squares of them are finite.
+TARGET_MAX = 1e100
 
 T = TypeVar("T")
 
@@ -413,11 +415,34 @@ def read_label(y: Any) -> Label:
     )
 
 
-def read_label_list(y: Any) -> list[Label]:
-    """Return the labels of a list, an array or a series."""
+def read_target(y: Any) -> float:
+    """Return the label of a row where labels are numbers; text and booleans are classes.
+
+    >>> read_target(3), read_target(np.float32(1.5))
+    (3.0, 1.5)
+    """
+    if isinstance(y, np.generic):
+        y = y.item()
+    if is_missing(y):
+        raise InputError("the label is missing (NaN or None); leave the row out until it is known")
+    if isinstance(y, bool | str) or kind_of(type(y)) != "numbers":
+        raise InputError(
+            f"the label {reprlib.repr(y)} is a {type(y).__name__}, but the labels of this stream "
+            "are numbers; give a number, or use a classifier for classes"
+        )
+    number = read_number(y)
+    if not abs(number) <= TARGET_MAX:
+        raise InputError(
+            f"the label {number} is beyond ±{TARGET_MAX:.0e}; give a finite number in larger units"
+        )
+    return number
+
+
+def read_label_list(y: Any, read: Callable[[Any], Any] = read_label) -> list[Any]:
+    """Return the labels of a list, an array or a series, each as `read` makes it."""
     if not isinstance(y, Iterable) or isinstance(y, str | bytes | Mapping):
         raise InputError(f"labels are a list, an array or a series, but got a {type(y).__name__}")
-    return [read_at(number, read_label, label) for number, label in enumerate(y)]
+    return [read_at(number, read, label) for number, label in enumerate(y)]
 
 
 def read_at(number: int, read: Callable[[Any], T], value: Any) -> T:

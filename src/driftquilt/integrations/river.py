@@ -136,7 +136,8 @@ class RiverQuilt(base.MiniBatchClassifier):
         return _to_one(self._stream.predict_proba_one(x))
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Label | None:
-        return self._stream.predict_one(x)
+        label: Label | None = self._stream.predict_one(x)
+        return label
 
     def predict_proba_many(self, X: Any) -> Any:
         answers = [self.predict_proba_one(x) for x in iter_rows(X)]

@@ -46,11 +46,11 @@ __all__ = ["LABEL", "LABEL_WORDS", "Columns", "expect_no_date_among", "refuse_st
 
 LABEL = "label"
 
-_KINDS = {bool: pa.bool_(), int: pa.int64(), str: pa.string()}
+_KINDS = {bool: pa.bool_(), int: pa.int64(), str: pa.string(), float: pa.float64()}
 _ARROW = {True: pa.string(), False: pa.float64()}
 _CODES = {pa.float64(): "d", pa.int64(): "q"}  # of numbers as `struct` writes them
 #: What labels are called by their type.
-LABEL_WORDS = {bool: "booleans", int: "whole numbers", str: "text"}
+LABEL_WORDS = {bool: "booleans", int: "whole numbers", str: "text", float: "numbers"}
 
 _LISTED = 4  # names in a message
 _KIND_OF_PARTS = {len(PARTS): "date", len(CLOCK_PARTS): "time"}

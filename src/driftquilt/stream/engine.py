@@ -27,7 +27,6 @@ from typing import Any
 
 from driftquilt.data.frame import Label, Row
 from driftquilt.errors import StoreError
-from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.base import State, Store
 from driftquilt.store.pending import KeyedRows, PendingChange
 from driftquilt.stream.columns import Columns
@@ -63,6 +62,7 @@ from driftquilt.stream.persistence import (
 )
 from driftquilt.stream.settings import Setup
 from driftquilt.stream.status import StreamStatus
+from driftquilt.stream.task import Estimator, make_task
 from driftquilt.stream.training import Job, Outcome, Trainer, Training, begin, on_thread
 from driftquilt.text import json_safe
 
@@ -110,6 +110,7 @@ class Engine:
             keep_answers=setup.metric is not None,
             panel=setup.panel,
             max_models=setup.settings.max_models,
+            task=make_task(setup.task),
         )
         self.columns = Columns()
         self.history = History(store, setup.settings)
@@ -163,7 +164,9 @@ class Engine:
         learning, counters = self.learning, self.counters
         return StreamStatus(
             n_rows=learning.n_rows,
+            task=learning.task.name,
             n_right=learning.n_right,
+            absolute_error=learning.task.absolute_error,
             n_durable=self.store.n_durable,
             n_current=self.n_current,
             n_waiting=len(self.keyed),
@@ -181,7 +184,7 @@ class Engine:
             detector=self._setup["detector"],
             guard=self._setup["guard"],
             settings=self._setup["settings"],
-            class_weight=json_safe(self.setup.estimator.class_weight),
+            class_weight=json_safe(self.setup.class_weight),
             metric=self.setup.metric,
             recent=None if learning.answered is None else learning.answered.freeze(),
             experts=dict(learning.mixture.weights),
@@ -294,7 +297,7 @@ class Engine:
 
     def roll_back(self, version: int, notes: State) -> None:
         """Let an earlier model take over; the notes are stored in the same step."""
-        champion = self._read_champion(version, self.learning.classes)
+        champion = self._read_champion(version)
         with self._going_on():
             self.put()
             self.note(notes)
@@ -429,8 +432,8 @@ class Engine:
 
     @property
     def can_train(self) -> bool:
-        """Whether rows of two classes and with a column have come."""
-        return len(self.learning.classes) > 1 and len(self.learning.online.features) > 0
+        """Whether rows of two classes, or of two numbers, and with a column have come."""
+        return self.learning.task.can_train and len(self.learning.online.features) > 0
 
     @property
     def _may_train(self) -> bool:
@@ -462,7 +465,7 @@ class Engine:
             seed,
             self.history.groups(_GROUPS),
             self.history.tails,
-            learning.classes if learning.labels_help else None,
+            learning.task.with_label_columns if learning.labels_help else None,
         )
         if self.setup.wait:
             self._finish(training.run(), counters.first_row, [])
@@ -491,7 +494,7 @@ class Engine:
         self.counters.work += outcome.work
         if first_row == self.counters.first_row:  # the segment that it was trained for is open
             self.counters.next_training = self._next_training(outcome.n_current)
-        if outcome.clf is None:
+        if outcome.model is None:
             self.tell(TrainingFailed(n_rows, str(outcome.failure)))
             self.checkpoint()
             return
@@ -506,14 +509,14 @@ class Engine:
         if previous is not None and not self.setup.guard.promotes(outcome.loss, previous):
             self.tell(ModelKept(n_rows, outcome.loss, previous))
         else:
-            self._promote(outcome, outcome.clf, meanwhile, previous)
+            self._promote(outcome, outcome.model, meanwhile, previous)
         self.checkpoint()
         self._drop_unused()
 
     def _promote(
         self,
         outcome: Outcome,
-        clf: QuiltClassifier,
+        model: Estimator,
         meanwhile: Sequence[tuple[Row, Label]],
         previous: float | None,
     ) -> None:
@@ -521,7 +524,7 @@ class Engine:
         self.counters.n_versions += 1
         version = self.counters.n_versions
         put_model(self.store, version, outcome.tensors, outcome.record)
-        champion = Champion(clf, version, learning.classes)
+        champion = learning.task.champion(model, version)
         learning.catch_up(champion, meanwhile)
         learning.crown(champion)
         self.tell(ModelPromoted(learning.n_rows, version, outcome.loss, previous))
@@ -538,13 +541,14 @@ class Engine:
 
     def _unpack(self, tensors: dict[str, Any], record: dict[str, Any]) -> None:
         learning, newest = record["learning"], record["champion"]
+        self.learning.task.unpack(learning)  # models are read in its terms
         numbers = {number for number, _ in learning.get("archive", ())}
         if newest is not None:
             numbers.add(newest)
         models = {}
         for number in sorted(numbers):
             try:
-                models[number] = self._read_champion(number, learning["classes"])
+                models[number] = self._read_champion(number)
             except StoreError as error:
                 if number == newest:
                     raise
@@ -558,6 +562,9 @@ class Engine:
         self.history.restore(record["used"], record.get("tails", {}))
         self._checkpoint_row = self.learning.n_rows
 
-    def _read_champion(self, version: int, classes: Sequence[Label]) -> Champion:
-        clf = read_model(self.store, version, self.setup.estimator.learner)
-        return Champion(clf, version, classes)
+    def read_model(self, version: int) -> Estimator:
+        """Return a model as it was trained."""
+        return read_model(self.store, version, type(self.setup.estimator), self.setup.learner)
+
+    def _read_champion(self, version: int) -> Champion:
+        return self.learning.task.champion(self.read_model(version), version)

@@ -33,13 +33,12 @@ from numpy.typing import NDArray
 
 from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.detectors.base import Detector, RecordedDetector
-from driftquilt.learners.mlp import MLP
 from driftquilt.stream.experts.evidence import Evidence
-from driftquilt.stream.experts.labels import LabelHistory
-from driftquilt.stream.experts.mixture import FixedShare, loss
-from driftquilt.stream.experts.nets import Champion, OnlineNet, by_part, prefixed
+from driftquilt.stream.experts.mixture import FixedShare
+from driftquilt.stream.experts.nets import Champion, by_part, prefixed
 from driftquilt.stream.recent import RecentRows
 from driftquilt.stream.snapshot import Expert, Snapshot
+from driftquilt.stream.task import Classification, Task
 
 __all__ = ["LABELS", "NEWEST", "ONLINE", "WITH_LABELS", "Learning", "Panel", "archived"]
 
@@ -50,7 +49,6 @@ Panel: TypeAlias = Literal["all", "rows", "model"]
 # What the experts are called.
 ONLINE, WITH_LABELS, LABELS, NEWEST = "online", "online with labels", "labels", "newest"
 
-_RATE = 0.01  # of the online nets
 _PART_NEWEST, _PART_ARCHIVED = 0.15, 0.1  # of the whole, when a model is new
 _LEAST = 0.003  # the share of an expert that counts
 _WAKE_EVERY = 8  # rows
@@ -58,7 +56,7 @@ _USE_FADE = 0.9995
 _HELP_FADE, _HELP = 0.999, 30.0  # nats by which the net that sees labels is ahead
 _ARM_ROWS = 100  # after an alarm, unless a model comes first
 
-_Answers: TypeAlias = dict[str, NDArray[np.float32]]
+_Answers: TypeAlias = dict[str, NDArray[Any]]
 
 
 def archived(number: int) -> str:
@@ -78,13 +76,17 @@ class Learning:
         keep_answers: bool = False,
         panel: Panel = "all",
         max_models: int = 10,
+        task: Task | None = None,
     ) -> None:
-        """With `keep_answers` the last rows and what was answered are kept, for a score."""
-        self.classes: list[Label] = []
-        self._codes: dict[Label, int] = {}
-        self.online = OnlineNet(MLP(learning_rate=_RATE), seed)
-        self._with_labels = OnlineNet(MLP(learning_rate=_RATE), seed + 1, sees_labels=True)
-        self._labels = LabelHistory()
+        """With `keep_answers` the last rows and what was answered are kept, for a score.
+
+        Without a task the labels are classes.
+        """
+        self.task = Classification() if task is None else task
+        self.online = self.task.online(seed)
+        self._with_labels = self.task.online(seed + 1, sees_labels=True)
+        self._labels = self.task.history
+        self._follows_labels = panel == "all" or self.task.needs_labels
         self.champion: Champion | None = None
         self.archive: dict[int, Expert] = {}  # by number, the newest last
         self.panel, self._max_models = panel, max_models
@@ -95,7 +97,6 @@ class Learning:
             detector.fresh() if isinstance(detector, Evidence) else RecordedDetector(detector)
         )
         self.n_rows = 0
-        self.n_right = 0
         self._use: dict[int, float] = {}  # faded share of each archived model
         self._gain = [0.0, 0.0]  # of the newest model over the one before: nats, rows
         self._ahead = 0.0  # of the online net that sees labels, in nats, faded
@@ -104,6 +105,16 @@ class Learning:
         self._recent: deque[float] = deque(maxlen=n_recent)  # newest's, of the current segment
         self.answered = RecentRows() if keep_answers else None
         self._width = 0  # of the rows that the detector watches
+
+    @property
+    def classes(self) -> list[Label]:
+        """Labels so far, in order of appearance; none where they are numbers."""
+        return self.task.classes
+
+    @property
+    def n_right(self) -> int:
+        """Rows that were predicted right, each right before it was learned."""
+        return self.task.n_right
 
     @property
     def recent_loss(self) -> float | None:
@@ -129,16 +140,16 @@ class Learning:
         best = max(shares, key=shares.__getitem__, default=None)
         return best if best is not None and shares[best] >= 0.2 else None  # noqa: PLR2004
 
-    def predict(self, row: Row) -> NDArray[np.float32]:
-        """Probabilities (C,) of the classes so far."""
-        probabilities: NDArray[np.float32] = self._live().predict(Frame.of_row(row))[0]
-        return probabilities
+    def predict(self, row: Row) -> NDArray[Any]:
+        """Probabilities (C,) of the classes so far, or a number (1,)."""
+        answer: NDArray[Any] = self._live().predict(Frame.of_row(row))[0]
+        return answer
 
-    def label(self, probabilities: NDArray[np.float32]) -> Label | None:
-        """Return the answer at these probabilities (C,); None before the first row is learned."""
-        return self._live().labels(probabilities[None, :])[0]
+    def label(self, answer: NDArray[Any]) -> Any:
+        """Return the label that an answer (C,) stands for; None before the first row."""
+        return self._live().labels(answer[None, :])[0]
 
-    def predict_labels(self, rows: Sequence[Row]) -> list[Label | None]:
+    def predict_labels(self, rows: Sequence[Row]) -> list[Any]:
         """Return the answer to each row; None before the first row is learned."""
         live = self._live()
         return live.labels(live.predict(Frame.of_rows(rows))) if rows else []
@@ -147,23 +158,23 @@ class Learning:
         """Return what answers now; it does not learn."""
         return self._live().copy()
 
-    def learn(self, row: Row, label: Label) -> bool:
+    def learn(self, row: Row, label: Any) -> bool:
         """Predict, learn, detect; whether the detector fired."""
-        n_known, frame = len(self.classes), Frame.of_row(row)
+        task, frame = self.task, Frame.of_row(row)
+        n_known, dtype = task.n_outputs, task.dtype
         x = self.online.encode(frame)
-        code = self._code(label)
-        answers = self._learn_all(frame, x, code, n_known)
-        answer = np.zeros(n_known, dtype=np.float32)
+        y = task.read(label)
+        answers = self._learn_all(frame, x, y, n_known)
+        answer = np.zeros(n_known, dtype=dtype)
         for name, share in self._leading().items():
-            answer[: len(answers[name])] += np.float32(share) * answers[name]
+            answer[: len(answers[name])] += dtype(share) * answers[name]
         if self.answered is not None:
-            self.answered.add(code, answer)
-        wrong = n_known > 0 and self._choose(answer) != code
+            self.answered.add(y, answer)
+        self._was_wrong = task.is_wrong(answer, y, self._weights)
         self.n_rows += 1
-        self.n_right += n_known > 0 and not wrong
-        self._weigh(answers, code)
-        fired = self._detect(answers, answer, code, x)
-        self._was_wrong = wrong
+        self._weigh(answers, y)
+        fired = self._detect(answers, answer, y, x)
+        task.count(answer, y, self._was_wrong)
         return fired
 
     def crown(self, champion: Champion) -> None:
@@ -194,7 +205,7 @@ class Learning:
         columns = self._labels.columns() if champion.expert.sees_labels else {}
         for row, label in rows:
             frame = Frame.of_row({**row, **columns})
-            champion.learn(frame, self.classes.index(label), len(self.classes))
+            champion.learn(frame, self.task.read(label), self.task.n_outputs)
 
     def begin_segment(self, *, drift: bool) -> None:
         """Forget what was counted of the segment that ended; after a drift, the detector does."""
@@ -218,6 +229,7 @@ class Learning:
         if self.panel == "all":
             others, record["with_labels"] = self._with_labels.pack()
             tensors |= prefixed("with_labels", others)
+        if self._follows_labels:
             record["labels"] = self._labels.pack()
         if isinstance(self.detector, Evidence):
             record["evidence"], n_seen = self.detector.pack(), 0
@@ -229,10 +241,9 @@ class Learning:
             tensors |= prefixed("answered", self.answered.pack())
         return tensors, {
             **record,
-            "classes": self.classes,
+            **self.task.pack(),
             "n_seen": n_seen,
             "n_rows": self.n_rows,
-            "n_right": self.n_right,
             "width": self._width,
             "shares": self.mixture.weights,
             "archive": [[number, self._use[number]] for number in self.archive],
@@ -253,9 +264,8 @@ class Learning:
         """Go on from what `pack` gave; models come as they were trained, by number."""
         parts = by_part(tensors)
         self.online.unpack(parts.get("online", {}), record["online"])
-        self.classes = list(record["classes"])
-        self._codes = {label: code for code, label in enumerate(self.classes)}
-        self.n_rows, self.n_right = record["n_rows"], record["n_right"]
+        self.task.unpack(record)
+        self.n_rows = record["n_rows"]
         self._width, n_seen = record["width"], record["n_seen"]
         self._recent.clear()
         self._recent.extend(record["recent"])
@@ -282,6 +292,7 @@ class Learning:
     ) -> None:
         if self.panel == "all":
             self._with_labels.unpack(parts.get("with_labels", {}), record["with_labels"])
+        if self._follows_labels:
             self._labels.unpack(record["labels"])
         self.mixture.weights = dict(record["shares"])
         kept = [(number, use) for number, use in record["archive"] if number in models]
@@ -298,29 +309,24 @@ class Learning:
         if newest is not None:
             self.crown(models[newest])
 
-    def _code(self, label: Label) -> int:
-        code = self._codes.setdefault(label, len(self.classes))
-        if code == len(self.classes):
-            self.classes.append(label)
-        return code
-
-    def _learn_all(self, frame: Frame, x: NDArray[np.float32], code: int, n_known: int) -> _Answers:
+    def _learn_all(self, frame: Frame, x: NDArray[np.float32], y: Any, n_known: int) -> _Answers:
         """Return the answers (C,) of all experts asked; those that learn do so afterwards."""
         answers: _Answers = {}
         labelled = frame.with_constants(self._labels.columns()) if self.panel == "all" else frame
-        answers[ONLINE] = self.online.learn(frame, code, x)
+        answers[ONLINE] = self.online.learn(frame, y, x)
         if self.panel == "all":
-            answers[WITH_LABELS] = self._with_labels.learn(labelled, code)
+            answers[WITH_LABELS] = self._with_labels.learn(labelled, y)
             answers[LABELS] = self._labels.answer(n_known)
-            self._labels.learn(code)
         for number in self._awake():
             expert = self.archive[number]
-            answer = np.zeros((1, len(self.classes)), dtype=np.float32)
+            answer = np.zeros((1, self.task.n_outputs), dtype=self.task.dtype)
             expert.add(labelled if expert.sees_labels else frame, 1.0, answer)
             answers[archived(number)] = answer[0, :n_known]
         if self.champion is not None and self.panel != "model":
             row = labelled if self.champion.expert.sees_labels else frame
-            answers[NEWEST] = self.champion.learn(row, code, len(self.classes))[:n_known]
+            answers[NEWEST] = self.champion.learn(row, y, self.task.n_outputs)[:n_known]
+        if self._follows_labels:
+            self._labels.learn(y)
         return answers
 
     def _awake(self) -> list[int]:
@@ -341,15 +347,17 @@ class Learning:
         total = sum(weights.values())
         return {name: weight / total for name, weight in weights.items()}
 
-    def _weigh(self, answers: _Answers, code: int) -> None:
-        losses = {name: loss(answer, code) for name, answer in answers.items()}
+    def _weigh(self, answers: _Answers, y: Any) -> None:
+        loss = self.task.loss
+        losses = {name: loss(answer, y) for name, answer in answers.items()}
         self.mixture.update({n: losses[n] for n in losses if n in self.mixture.weights})
         newest = list(self.archive)[-2:]
         if len(newest) == 2:  # noqa: PLR2004
             self._gain[0] += losses[archived(newest[0])] - losses[archived(newest[1])]
             self._gain[1] += 1
         if newest:
-            self._recent.append(losses.get(NEWEST, losses[archived(newest[-1])]))
+            name = NEWEST if NEWEST in answers else archived(newest[-1])
+            self._recent.append(self.task.cost(answers[name], y))
         if self.panel == "all":
             self._ahead = _HELP_FADE * self._ahead + losses[ONLINE] - losses[WITH_LABELS]
         for number in self.archive:
@@ -358,8 +366,8 @@ class Learning:
 
     def _live(self) -> Snapshot:
         """Return what answers now, without a copy: it changes with the next row."""
-        if not self.classes:
-            return Snapshot((), ())
+        if not self.task.n_outputs:
+            return self.task.snapshot((), {}, None, None)
         leading = self._leading()
         own: dict[str, Expert] = {ONLINE: self.online.expert, WITH_LABELS: self._with_labels.expert}
         if self.champion is not None:
@@ -368,9 +376,9 @@ class Learning:
         experts = tuple((own[name], share) for name, share in leading.items() if name != LABELS)
         base = None
         if LABELS in leading:
-            base = np.float32(leading[LABELS]) * self._labels.answer(len(self.classes))
+            base = self.task.dtype(leading[LABELS]) * self._labels.answer(self.task.n_outputs)
         columns = self._labels.columns() if self.panel == "all" else {}
-        return Snapshot(tuple(self.classes), experts, self._weights, columns, base)
+        return self.task.snapshot(experts, columns, base, self._weights)
 
     @property
     def _weights(self) -> NDArray[np.float32] | None:
@@ -382,24 +390,15 @@ class Learning:
         weights[champion.expert.codes] = champion.answer_weights
         return weights
 
-    def _choose(self, answer: NDArray[np.float32]) -> int:
-        """Return the class of an answer."""
-        if (weights := self._weights) is not None:
-            answer = answer * weights[: len(answer)]
-        return int(answer.argmax())
-
     def _detect(
-        self,
-        answers: _Answers,
-        answer: NDArray[np.float32],
-        code: int,
-        x: NDArray[np.float32],
+        self, answers: _Answers, answer: NDArray[Any], y: Any, x: NDArray[np.float32]
     ) -> bool:
         newest = archived(list(self.archive)[-1]) if self.archive else None
         watched = answer if newest is None else answers[newest]
-        wrong = len(watched) > 0 and self._choose(watched) != code
+        wrong = self.task.is_wrong(watched, y, self._weights)
+        self.task.watch(watched, y)
         if isinstance(self.detector, Evidence):
-            return newest is not None and self._find(answers, answer, code, newest, wrong=wrong)
+            return newest is not None and self._find(answers, answer, y, newest, wrong=wrong)
         if self.detector.watches == "error":
             self.detector.update(float(wrong))
         else:
@@ -409,22 +408,17 @@ class Learning:
         return self.detector.drift_detected
 
     def _find(
-        self,
-        answers: _Answers,
-        answer: NDArray[np.float32],
-        code: int,
-        newest: str,
-        *,
-        wrong: bool,
+        self, answers: _Answers, answer: NDArray[Any], y: Any, newest: str, *, wrong: bool
     ) -> bool:
         """Take the row in as evidence; whether it is enough."""
         assert isinstance(self.detector, Evidence)  # noqa: S101
         if self.n_rows <= self._armed_at:
             return False
-        others = {}
+        others, watched, weights = dict[str, bool](), answers[newest], self._weights
         for name, other in {"all": answer, **answers}.items():
-            right = len(other) > 0 and self._choose(other) == code
-            if name not in (newest, LABELS) and right == wrong:  # one of both is right
-                others[name] = right
+            if name not in (newest, LABELS):
+                better = self.task.better(other, watched, y, weights, wrong=wrong)
+                if better is not None:  # one of both is right
+                    others[name] = better
         self.detector.update(self.n_rows - 1, wrong=wrong, others=others)
         return self.detector.drift_detected

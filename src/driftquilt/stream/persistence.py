@@ -29,7 +29,7 @@ import json
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,7 @@ from safetensors.numpy import save as to_bytes
 from driftquilt.data.frame import Label, Row
 from driftquilt.errors import StoreError
 from driftquilt.learners.base import Learner
-from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.estimator import QuiltEstimator
 from driftquilt.quilt.model_file import unpack
 from driftquilt.store.base import SealedSegment, State, Store
 from driftquilt.stream.columns import LABEL
@@ -69,6 +69,7 @@ _FADE = 0.5
 _log = logging.getLogger("driftquilt.stream")
 
 Tensors = dict[str, NDArray[Any]]
+C = TypeVar("C", bound=QuiltEstimator)
 
 
 def first_row(segment: SealedSegment) -> int:
@@ -201,7 +202,7 @@ def read_checkpoint(store: Store) -> tuple[Tensors, dict[str, Any]] | None:
 
 
 def put_model(store: Store, version: int, tensors: Tensors, record: dict[str, Any]) -> None:
-    """Keep a trained classifier under its version."""
+    """Keep a trained model under its version."""
     store.put_model(_to_bytes(tensors), {"kind": "model", "version": version, "clf": record})
 
 
@@ -214,11 +215,11 @@ def versions(store: Store) -> dict[int, int]:
     }
 
 
-def read_model(store: Store, version: int, learner: Learner | None) -> QuiltClassifier:
-    """Read the classifier of a version."""
+def read_model(store: Store, version: int, kind: type[C], learner: Learner | None) -> C:
+    """Read the model of a version, of this kind."""
     tensors, record = _read(store, versions(store)[version])
     where = f"version {version} in the store"
-    return unpack(QuiltClassifier, tensors, record["clf"], learner, where)
+    return unpack(kind, tensors, record["clf"], learner, where)
 
 
 def drop_models(store: Store, kept: Collection[int]) -> None:

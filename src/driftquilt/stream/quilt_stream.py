@@ -44,9 +44,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.frame import (
@@ -54,7 +53,6 @@ from driftquilt.data.frame import (
     Row,
     iter_rows,
     read_at,
-    read_label,
     read_label_list,
     read_pair,
     read_row,
@@ -63,16 +61,18 @@ from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.metrics import Scoring
+from driftquilt.quilt.model_file import REGRESSION
 from driftquilt.store.base import State, Store, state_to_json
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
 from driftquilt.store.pending import Key, PendingChange
 from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, ModelPromoted, RowForgotten, TrainingFailed
-from driftquilt.stream.persistence import SLOT, read_model
+from driftquilt.stream.persistence import SLOT
 from driftquilt.stream.settings import LET_ALL_THROUGH, Guard, Setup, StreamSettings
 from driftquilt.stream.snapshot import Snapshot
 from driftquilt.stream.status import StreamStatus
+from driftquilt.stream.task import Estimator, reader
 from driftquilt.stream.training import Trainer, on_thread
 from driftquilt.stream.workers import Workers
 from driftquilt.text import plural
@@ -88,12 +88,13 @@ _TOGETHER = 256  # rows that are predicted at once, while learning waits
 
 
 class QuiltStream:
-    """A classifier for a drifting stream; every method may be called from any thread.
+    """A classifier or a regressor for a drifting stream; any thread may call every method.
 
     Parameters
     ----------
-    estimator : QuiltClassifier, optional
-        What is trained; its `random_state` makes the stream repeatable.
+    estimator : QuiltClassifier or QuiltRegressor, optional
+        What is trained; its `random_state` makes the stream repeatable. With a regressor labels
+        and answers are numbers.
     detector : str, dict or object
         What tells a drift. "experts" compares the experts of the stream with each other, and with
         it the stream cuts segments and trains on a schedule, without waiting for a drift. Others
@@ -125,7 +126,7 @@ class QuiltStream:
 
     def __init__(
         self,
-        estimator: QuiltClassifier | None = None,
+        estimator: Estimator | None = None,
         detector: Any = "experts",
         n_wait: int = 25,
         *,
@@ -216,8 +217,8 @@ class QuiltStream:
         self._closed = False
         self._unraised: StoreError | None = None  # of a training that ended during a prediction
 
-    def predict_one(self, x: Any, key: Key | None = None) -> Label | None:
-        """Return the most probable label; None before the first row is learned.
+    def predict_one(self, x: Any, key: Key | None = None) -> Any:
+        """Return the most probable label, or the number; None before the first row is learned.
 
         With a key the row waits for its label. With class weights it is the label of the highest
         product, once there is a model.
@@ -227,12 +228,13 @@ class QuiltStream:
 
     def predict_proba_one(self, x: Any, key: Key | None = None) -> dict[Label, float]:
         """Return the probability of each label so far."""
+        self._expect_classes("predict_proba_one")
         probabilities = self._predict(x, key)
         return dict(zip(self.classes, probabilities.tolist(), strict=False))
 
-    def predict_many(self, X: Any) -> list[Label | None]:
+    def predict_many(self, X: Any) -> list[Any]:
         """Return the label of each row of a table or list, as `predict_one` does."""
-        answers: list[Label | None] = []
+        answers: list[Any] = []
         numbered = enumerate(iter_rows(X))
         while some := list(islice(numbered, _TOGETHER)):
             rows = [read_at(number, read_row, row) for number, row in some]
@@ -251,7 +253,7 @@ class QuiltStream:
             raise InputError(f"got a row and the key {key!r}; give one of them with the label")
         if x is None and key is None:
             raise InputError("got neither a row nor a key; give one of them with the label")
-        label = read_label(y)
+        label = self._read_label(y)
         notes = None if position is None else _position_note(position)
         with self._lock:
             row = read_row(x) if key is None else self._engine.keyed.find(key)
@@ -266,14 +268,14 @@ class QuiltStream:
     def expect(self, X: Any, y: Iterable[Any] = ()) -> None:
         """Refuse rows and labels that could not be learned; nothing changes."""
         rows = _read_rows(X)
-        labels = read_label_list(y)
+        labels = read_label_list(y, self._read_label)
         with self._lock:
             self._expect(rows, labels)
 
     def unfit(self, X: Any, y: Iterable[Any]) -> dict[int, str]:
         """Rows that could not be learned after those before them, by number, and why."""
         rows = _read_rows(X)
-        labels = read_label_list(y)
+        labels = read_label_list(y, self._read_label)
         with self._lock:
             columns = self._engine.columns
             return columns.unfit(rows, labels, strangers=self._takes_strangers)
@@ -293,7 +295,7 @@ class QuiltStream:
         for each row as well.
         """
         rows = _read_rows(X)
-        labels = read_label_list(y)
+        labels = read_label_list(y, self._read_label)
         if len(rows) != len(labels):
             raise InputError(
                 f"there are {len(rows)} rows but {len(labels)} labels; give one label per row"
@@ -362,10 +364,11 @@ class QuiltStream:
         with self._lock:
             self._expect_open()
             if not self._engine.n_current or not self._engine.can_train:
+                labels = f"labels so far are {self.classes}" if self.classes else "labels are equal"
                 raise InputError(
                     f"there is nothing to adapt to: the current segment has "
-                    f"{plural(self._engine.n_current, 'row')}, and labels so far are "
-                    f"{self.classes}; it takes rows, and two classes"
+                    f"{plural(self._engine.n_current, 'row')}, and {labels}; it takes rows, "
+                    "and two classes or different numbers"
                 )
             self._engine.adapt()
 
@@ -438,6 +441,16 @@ class QuiltStream:
         return self._engine.learning.n_right
 
     @property
+    def task(self) -> str:
+        """Whether labels are classes, "classification", or numbers, "regression"."""
+        return self._engine.setup.task
+
+    @property
+    def mean_absolute_error(self) -> float | None:
+        """How far answers were off on average, each before the row was learned; of numbers."""
+        return self.status().mean_absolute_error
+
+    @property
     def accuracy(self) -> float:
         """Share of rows that were predicted right, each right before it was learned.
 
@@ -474,8 +487,7 @@ class QuiltStream:
     @property
     def class_weight(self) -> Mapping[Any, float] | str | None:
         """Weights of classes that its models are trained with and answer by."""
-        weights: Mapping[Any, float] | str | None = self._engine.setup.estimator.class_weight
-        return weights
+        return self._engine.setup.class_weight
 
     @property
     def position(self) -> Any:
@@ -540,11 +552,16 @@ class QuiltStream:
             return self._engine.learning.snapshot()
 
     def classifier(self, version: int | None = None) -> QuiltClassifier:
+        """Return a classifier as it was trained; see `fitted`."""
+        self._expect_classes("classifier")
+        return cast(QuiltClassifier, self.fitted(version))
+
+    def fitted(self, version: int | None = None) -> Estimator:
         """Return a model as it was trained: the one in use, or another version.
 
         >>> stream = QuiltStream(n_wait=50, wait=True)
         >>> _ = stream.learn_one({"age": 31.0}, "yes")
-        >>> stream.classifier()
+        >>> stream.fitted()
         Traceback (most recent call last):
         driftquilt.errors.InputError: there is no model yet: the first is trained when 50 rows of \
 a segment are gathered, 49 from now, and rows of two classes, but all so far are 'yes'
@@ -554,7 +571,7 @@ a segment are gathered, 49 from now, and rows of two classes, but all so far are
             if version is None:
                 raise InputError(f"there is no model yet: {_when(self._engine)}")
             self._expect_model(version)
-            return read_model(self.store, version, self._engine.setup.estimator.learner)
+            return self._engine.read_model(version)
 
     def plot(self) -> Drawing:
         """Draw the quilt so far, for notebooks: a row for each model that can be rolled back to.
@@ -567,7 +584,7 @@ a segment are gathered, 49 from now, and rows of two classes, but all so far are
         with self._lock:
             chosen = {
                 f"model {v}, row {rows[v]:,}" if v in rows else f"model {v}": (
-                    self.classifier(v).selection_
+                    self.fitted(v).selection_
                 )
                 for v in self.models
             }
@@ -586,16 +603,27 @@ a segment are gathered, 49 from now, and rows of two classes, but all so far are
     ) -> None:
         self.close()
 
-    def _predict(self, x: Any, key: Key | None) -> NDArray[np.float32]:
+    def _predict(self, x: Any, key: Key | None) -> NDArray[Any]:
         row = read_row(x)
         with self._lock:
             self._expect([row])
             self._collect()
-            probabilities = self._engine.learning.predict(row)
+            answer = self._engine.learning.predict(row)
             if key is not None:
                 self._let_wait(key, row)
                 self._engine.put()
-            return probabilities
+            return answer
+
+    def _read_label(self, y: Any) -> Label:
+        label: Label = reader(self.task)(y)
+        return label
+
+    def _expect_classes(self, what: str) -> None:
+        if self.task == REGRESSION:
+            raise InputError(
+                f"{what} is for classes, and the labels of this stream are numbers; use "
+                "predict_one, or fitted for a model"
+            )
 
     def _collect(self) -> None:
         try:

@@ -26,7 +26,6 @@ from driftquilt.detectors.base import Detector, check_settings
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError, StoreError
 from driftquilt.learners.base import Learner
-from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.metrics import (
     Metric,
     Scoring,
@@ -34,9 +33,15 @@ from driftquilt.quilt.metrics import (
     scoring_from_json,
     scoring_to_json,
 )
-from driftquilt.quilt.model_file import settings_from_json, settings_to_json
+from driftquilt.quilt.model_file import (
+    CLASSIFICATION,
+    REGRESSION,
+    settings_from_json,
+    settings_to_json,
+)
 from driftquilt.stream.experts.evidence import KIND, SETTINGS, Evidence
 from driftquilt.stream.learning import Panel
+from driftquilt.stream.task import ESTIMATORS, Estimator, learner_of
 
 __all__ = ["FORMAT", "LET_ALL_THROUGH", "Guard", "Setup", "StreamSettings", "find_detector"]
 
@@ -182,7 +187,7 @@ class Setup:
     """Everything that does not change while a stream runs; the detector has seen nothing."""
 
     settings: StreamSettings
-    estimator: QuiltClassifier
+    estimator: Estimator
     detector: Detector | Evidence
     guard: Guard
     seed: int
@@ -191,10 +196,10 @@ class Setup:
     panel: Panel = "all"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.estimator, QuiltClassifier):
+        if not isinstance(self.estimator, Estimator):
             raise InputError(
                 f"the estimator is a {type(self.estimator).__name__}; a stream takes a "
-                "QuiltClassifier"
+                "QuiltClassifier, or for numbers a QuiltRegressor"
             )
         if not isinstance(self.guard, Guard):
             raise InputError(
@@ -214,17 +219,38 @@ class Setup:
             )
         if type(self.wait) is not bool:
             raise InputError(f"wait is {self.wait!r}; it takes True or False")
-        for owner, scoring in (("stream", self.metric), ("estimator", self.estimator.scoring)):
+        if self.metric is not None and self.task == REGRESSION:
+            raise InputError(
+                f"the scoring is {self.metric.name!r}, a metric of classes, but the stream is of "
+                "numbers, whose mean absolute error it always has; leave scoring out"
+            )
+        own = getattr(self.estimator, "scoring", None)
+        for owner, scoring in (("stream", self.metric), ("estimator", own)):
             if scoring is not None and scoring_to_json(scoring) is None:
                 raise InputError(
                     f"the scoring of the {owner} is {scoring!r}, which is code, and a store does "
                     "not keep code; give the name of a metric, or a cost matrix"
                 )
 
+    @property
+    def task(self) -> str:
+        """Whether labels are classes or numbers."""
+        return self.estimator.task
+
+    @property
+    def learner(self) -> Learner | None:
+        """The caller's own learner, if there is one."""
+        return learner_of(self.estimator)
+
+    @property
+    def class_weight(self) -> Mapping[Any, float] | str | None:
+        """Weights of classes; there are none of numbers."""
+        return getattr(self.estimator, "class_weight", None)
+
     @classmethod
     def of(
         cls,
-        estimator: QuiltClassifier,
+        estimator: Estimator,
         detector: Any,
         guard: Guard | None,
         *,
@@ -248,9 +274,10 @@ class Setup:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        learner = self.estimator.learner
+        learner = self.learner
         return {
             "format": FORMAT,
+            "task": self.task,
             "settings": self.settings.to_json(),
             "estimator": settings_to_json(self.estimator.get_params(deep=False)),
             "learner": None if learner is None else learner.settings(),
@@ -288,7 +315,9 @@ class Setup:
                 "QuiltStream.open(path, learner=...)"
             )
         made = find_detector(data["detector"] if detector is None else detector, data["seed"])
-        estimator = QuiltClassifier(**settings_from_json(data["estimator"]), learner=learner)
+        own: dict[str, Any] = {} if learner is None else {"learner": learner}
+        kind = ESTIMATORS[data.get("task", CLASSIFICATION)]  # early stores do not say
+        estimator = kind(**settings_from_json(data["estimator"]), **own)
         if engine is not None:
             estimator.set_params(engine=engine)
         if n_jobs is not None:

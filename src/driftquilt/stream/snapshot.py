@@ -8,15 +8,17 @@ own does if its `predict_proba` rounds differently for a matrix.)
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import Frame, Label, Row
+from driftquilt.data.rows import Target
 from driftquilt.learners.mlp import Nets
 
-__all__ = ["Expert", "Snapshot"]
+__all__ = ["Expert", "NumberExpert", "NumberSnapshot", "Snapshot"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,27 @@ class Expert:
 
 
 @dataclass(frozen=True, eq=False)
+class NumberExpert(Expert):
+    """An expert whose nets answer with numbers on the scale of `target`.
+
+    Of several quantiles, `middle` is the answer.
+    """
+
+    target: Target = field(default_factory=lambda: Target(0.0, 1.0))
+    middle: int = 0
+
+    def add(self, frame: Frame, share: float, answers: NDArray[Any]) -> None:
+        """Add the answers for some rows, times the share, to numbers (n, 1)."""
+        outputs = np.zeros((len(frame), len(self.codes)), dtype=np.float32)
+        self.nets.add(self.encode(frame), 1.0, self.codes, outputs)
+        answers[:, 0] += share * self.restore(outputs)
+
+    def restore(self, outputs: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the numbers (n,) that outputs (n, Q) of the nets stand for."""
+        return self.target.restore(np.sort(outputs, axis=1)[:, self.middle])
+
+
+@dataclass(frozen=True, eq=False)
 class Snapshot:
     """The classes of a stream, and the experts that answer together, each with its share.
 
@@ -62,29 +85,46 @@ class Snapshot:
     label_columns: Row = field(default_factory=dict)
     base: NDArray[np.float32] | None = None
 
-    def predict(self, frame: Frame) -> NDArray[np.float32]:
+    def predict(self, frame: Frame) -> NDArray[Any]:
         """Probabilities (n, C) of the classes; any number of threads may ask a copy."""
-        probabilities = np.zeros((len(frame), len(self.classes)), dtype=np.float32)
+        return self._sum(frame, np.zeros((len(frame), len(self.classes)), dtype=np.float32))
+
+    def _sum(self, frame: Frame, answers: NDArray[Any]) -> NDArray[Any]:
+        """Add up the answers of all."""
         if self.base is not None:
-            probabilities += self.base
+            answers += self.base
         with_labels = frame
         if any(expert.sees_labels for expert, _ in self.experts):
             with_labels = frame.with_constants(self.label_columns)
         for expert, share in self.experts:
-            expert.add(with_labels if expert.sees_labels else frame, share, probabilities)
-        return probabilities
+            expert.add(with_labels if expert.sees_labels else frame, share, answers)
+        return answers
 
-    def labels(self, probabilities: NDArray[np.float32]) -> list[Label | None]:
+    def labels(self, answers: NDArray[Any]) -> list[Any]:
         """Return the answer to each row: the most probable class, or that of the highest product.
 
         It is None before the first row is learned.
         """
         if not self.classes:
-            return [None] * len(probabilities)
-        weighed = probabilities if self.weights is None else probabilities * self.weights
+            return [None] * len(answers)
+        weighed = answers if self.weights is None else answers * self.weights
         return [self.classes[code] for code in weighed.argmax(axis=1).tolist()]
 
     def copy(self) -> Snapshot:
         """Copy the snapshot, so that later learning does not change it."""
         experts = tuple((expert.copy(), share) for expert, share in self.experts)
         return replace(self, experts=experts)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSnapshot(Snapshot):
+    """The same of a stream of numbers, which has no classes: the answer is the weighted mean."""
+
+    def predict(self, frame: Frame) -> NDArray[Any]:
+        """Return the answers (n, 1); before the first row there is none, (n, 0)."""
+        n_outputs = 1 if self.experts or self.base is not None else 0
+        return self._sum(frame, np.zeros((len(frame), n_outputs)))
+
+    def labels(self, answers: NDArray[Any]) -> list[Any]:
+        """Return the answer to each row; it is None before the first row is learned."""
+        return answers[:, 0].tolist() if answers.shape[1] else [None] * len(answers)

@@ -21,6 +21,7 @@ from typing import Any
 
 from driftquilt.data.frame import Label
 from driftquilt.quilt.metrics import Metric
+from driftquilt.quilt.model_file import CLASSIFICATION, REGRESSION
 from driftquilt.stream.recent import Window
 from driftquilt.text import json_safe, plural
 
@@ -32,7 +33,9 @@ class StreamStatus:
     """A stream at one moment.
 
     n_rows               rows learned so far
+    task                 whether labels are classes or numbers
     n_right              rows that were predicted right, each right before it was learned
+    absolute_error       how far answers were off, of all rows together; 0 of classes
     n_durable            rows that a crash would not lose
     n_current            rows of the current segment
     n_waiting            rows with a key whose label is still to come
@@ -72,14 +75,23 @@ class StreamStatus:
     guard: Mapping[str, Any] = field(hash=False)
     settings: Mapping[str, Any] = field(hash=False)
     class_weight: Mapping[str, float] | str | None = field(default=None, hash=False)
+    task: str = CLASSIFICATION
+    absolute_error: float = 0.0
     metric: Metric | None = field(default=None, compare=False)
     recent: Window | None = field(default=None, repr=False, compare=False)
     experts: Mapping[str, float] = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def accuracy(self) -> float | None:
-        """Share of rows that were predicted right; None before the first row."""
-        return self.n_right / self.n_rows if self.n_rows else None
+        """Share of rows that were predicted right; None before the first row, and of numbers."""
+        return None if self.task == REGRESSION else _share(self.n_right, self.n_rows)
+
+    @property
+    def mean_absolute_error(self) -> float | None:
+        """How far answers were off on average; None before the first answer, and of classes."""
+        if self.task != REGRESSION:
+            return None
+        return _share(self.absolute_error, self.n_rows - 1)  # the first row has no answer
 
     @cached_property
     def score(self) -> float | None:
@@ -102,16 +114,29 @@ class StreamStatus:
         for name in ("columns", "detector", "guard", "settings"):
             values[name] = dict(values[name])
         accuracy = self.accuracy
-        return {**values, "accuracy": None if accuracy is None else round(accuracy, 6)}
+        return {
+            **values,
+            "accuracy": None if accuracy is None else round(accuracy, 6),
+            "mean_absolute_error": self.mean_absolute_error,
+        }
+
+    def _score_words(self) -> str:
+        if self.task == REGRESSION:
+            return f"mean absolute error {self.mean_absolute_error or 0.0:.4g}"
+        return f"accuracy {self.accuracy or 0.0:.3f}"
 
     def __str__(self) -> str:
         name = "" if self.metric is None else self.metric.name
         parts = [
             plural(self.n_rows, "row"),
-            f"accuracy {self.accuracy or 0.0:.3f}",
+            self._score_words(),
             *([] if self.score is None else [f"recent {name} {self.score:.3f}"]),
             plural(self.n_segments, "past segment"),
             "no model yet" if self.model is None else f"model {self.model}",
             "training" if self.training else "not training",
         ]
         return ", ".join(parts)
+
+
+def _share(total: float, n_rows: int) -> float | None:
+    return total / n_rows if n_rows > 0 else None

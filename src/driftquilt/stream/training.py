@@ -24,8 +24,8 @@ from driftquilt.quilt.classifier import QuiltClassifier, present_weights
 from driftquilt.quilt.model_file import pack, unpack
 from driftquilt.store.base import SealedSegment, Store
 from driftquilt.stream.columns import LABEL
-from driftquilt.stream.experts.labels import with_label_columns
 from driftquilt.stream.persistence import first_row
+from driftquilt.stream.task import Estimator, learner_of
 
 __all__ = ["Job", "Outcome", "Trainer", "Training", "begin", "on_thread"]
 
@@ -35,7 +35,7 @@ class Outcome:
     """A trained classifier, whole and taken apart; or why there is none."""
 
     n_current: int
-    clf: QuiltClassifier | None = None
+    model: Estimator | None = None
     tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)
     weights: dict[int, float] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Outcome:
 class Training:
     """What a classifier is to be trained on; tables do not change while it runs."""
 
-    estimator: QuiltClassifier
+    estimator: Estimator
     seed: int
     numbers: Sequence[Sequence[int]]  # of the past segments that count as one
     tables: Sequence[pa.Table]  # one for each of these, then the current rows
@@ -76,17 +76,17 @@ class Training:
         return Outcome(
             len(self.tables[-1]),
             # As it will come back from the store, and not as it is now: the two must not differ.
-            unpack(QuiltClassifier, tensors, record, self.estimator.learner, "the new model"),
+            unpack(type(fitted), tensors, record, learner_of(fitted), "the new model"),
             tensors=tensors,
             record=record,
             weights={number: float(use.weight) for some, use in uses for number in some},
             blend=fitted.selection_.parts,
-            loss=float(np.mean([f.validation_loss[f.best] for f in fitted.selection_.folds])),
+            loss=_held_out_loss(fitted),
             work=_count_work(fitted),
             explanation=fitted.selection_.explain(),
         )
 
-    def _fit(self) -> QuiltClassifier:
+    def _fit(self) -> Estimator:
         table = pa.concat_tables(self.tables, promote_options="permissive")
         # In order of name, so that it plays no part which row had a column first.
         names = sorted(
@@ -98,11 +98,12 @@ class Training:
             np.arange(len(self.names), dtype=np.int32), [len(part) for part in self.tables]
         )
         segments = pa.DictionaryArray.from_arrays(codes, self.names)
-        clf: QuiltClassifier = clone(self.estimator)
-        # A class may be weighed before its first row has come.
-        weights = present_weights(clf.class_weight, table[LABEL].unique().to_pylist())
-        clf.set_params(random_state=self.seed, progress=False, class_weight=weights)
-        return clf.fit(table.select(names), table[LABEL], segments=segments)
+        model: Estimator = clone(self.estimator).set_params(random_state=self.seed, progress=False)
+        if isinstance(model, QuiltClassifier):
+            # A class may be weighed before its first row has come.
+            weights = present_weights(model.class_weight, table[LABEL].unique().to_pylist())
+            model.set_params(class_weight=weights)
+        return model.fit(table.select(names), table[LABEL], segments=segments)
 
 
 #: What runs a training beside the stream, and when it can: on a thread, in a process, elsewhere.
@@ -139,16 +140,16 @@ class Job:
 
 def begin(
     store: Store,
-    estimator: QuiltClassifier,
+    estimator: Estimator,
     seed: int,
     groups: Sequence[Sequence[SealedSegment]],
     tails: Mapping[int, int],
-    classes: Sequence[Label] | None = None,
+    with_label_columns: Callable[[Sequence[pa.Table], str], list[pa.Table]] | None = None,
 ) -> Training:
     """Return the training for the store as it is now.
 
     Segments of a group count as one. A segment's last rows, as many as its tail, belong to the next
-    one. With classes, rows have the columns that say what the labels before them were.
+    one. With `with_label_columns`, rows have the columns that say what the labels before them were.
     """
     tables, names, held = [], [], None
     for group in groups:
@@ -161,8 +162,8 @@ def begin(
         tables.append(_join(parts))
         names.append(_name(group))
     tables.append(_join([*([] if held is None else [held]), store.open_rows()]))
-    if classes is not None:
-        tables = with_label_columns(tables, LABEL, classes)
+    if with_label_columns is not None:
+        tables = with_label_columns(tables, LABEL)
     numbers = [[segment.number for segment in group] for group in groups]
     return Training(estimator, seed, numbers, tables, [*names, "the current segment"])
 
@@ -173,7 +174,19 @@ def _join(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def _count_work(fitted: QuiltClassifier) -> int:
+def _held_out_loss(fitted: Estimator) -> float:
+    """Return the mean loss of rows that models were not trained on; of numbers the mean distance.
+
+    That is what the stream has of the models before, too.
+    """
+    if isinstance(fitted, QuiltClassifier):
+        return float(np.mean([f.validation_loss[f.best] for f in fitted.selection_.folds]))
+    outputs, y, weight = fitted.held_out_
+    off = np.abs(outputs[:, fitted.net_loss.middle] - y)
+    return float(np.average(off, weights=weight)) * fitted.target_.spread
+
+
+def _count_work(fitted: Estimator) -> int:
     """Rows that all trials went through; shared parts count for each."""
     most = fitted.epoch_rows
     rows = (epoch.n_rows for trial in fitted.model_.trials for epoch in trial.trial.epochs)

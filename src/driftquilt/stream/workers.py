@@ -29,8 +29,13 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as to_bytes
 
 from driftquilt.errors import InputError
-from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.model_file import settings_from_json, settings_to_json, unpack
+from driftquilt.quilt.model_file import (
+    CLASSIFICATION,
+    settings_from_json,
+    settings_to_json,
+    unpack,
+)
+from driftquilt.stream.task import ESTIMATORS, Estimator, learner_of
 from driftquilt.stream.training import Outcome, Training
 
 __all__ = ["Workers"]
@@ -59,9 +64,9 @@ class Workers:
         return self._threads.submit(self._run, training)
 
     @staticmethod
-    def expect(estimator: QuiltClassifier) -> None:
+    def expect(estimator: Estimator) -> None:
         """Refuse what a worker cannot train."""
-        if estimator.learner is not None:
+        if learner_of(estimator) is not None:
             raise InputError(
                 "the estimator has a learner of its own, which is code and stays in this process; "
                 "leave the trainer out"
@@ -152,6 +157,7 @@ class _Worker:
 def send_training(pipe: IO[bytes], training: Training) -> None:
     """Write a training down."""
     head = {
+        "task": training.estimator.task,
         "estimator": settings_to_json(training.estimator.get_params(deep=False)),
         "seed": training.seed,
         "numbers": [list(some) for some in training.numbers],
@@ -171,7 +177,7 @@ def read_training(pipe: IO[bytes]) -> Training | None:
         return None
     head = json.loads(line)
     tables = [pa.ipc.open_stream(pipe).read_all() for _ in head["names"]]
-    estimator = QuiltClassifier(**settings_from_json(head["estimator"]))
+    estimator = ESTIMATORS[head["task"]](**settings_from_json(head["estimator"]))
     return Training(estimator, head["seed"], head["numbers"], tables, head["names"])
 
 
@@ -192,8 +198,9 @@ def read_outcome(pipe: IO[bytes]) -> Outcome:
     if head["failure"] is not None:
         return Outcome(**head)
     tensors = read_tensors(content)
-    clf = unpack(QuiltClassifier, tensors, head["record"], None, "the new model")
-    return Outcome(**head, clf=clf, tensors=tensors)
+    kind = ESTIMATORS[head["record"].get("task", CLASSIFICATION)]
+    model = unpack(kind, tensors, head["record"], None, "the new model")
+    return Outcome(**head, model=model, tensors=tensors)
 
 
 def _end_with(lifeline: int) -> None:

@@ -7,7 +7,8 @@ horizons. Only labels that have arrived are in it, so a row whose label comes la
 were there.
 
 The columns are called `LABEL_COLUMNS`, a prefix that columns of the caller should not have. In a
-table of past rows `with_label_columns` computes the same columns from the labels in order.
+table of past rows `with_label_columns` computes the same columns from the labels in order. Of
+numbers, `NumberHistory` and `with_number_columns` do the same, with means in place of shares.
 
 >>> history = LabelHistory()
 >>> for code in [0, 1, 0, 1, 0]:
@@ -20,7 +21,9 @@ table of past rows `with_label_columns` computes the same columns from the label
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +31,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftquilt.data.frame import Label, Row
+from driftquilt.data.rows import Target
 
-__all__ = ["LABEL_COLUMNS", "LabelHistory", "with_label_columns"]
+__all__ = [
+    "LABEL_COLUMNS",
+    "LabelHistory",
+    "NumberHistory",
+    "scale_of",
+    "with_label_columns",
+    "with_number_columns",
+]
 
 #: What the names of the columns begin with.
 LABEL_COLUMNS = "last labels: "
@@ -38,6 +49,14 @@ _LAGS = (f"{LABEL_COLUMNS}latest", f"{LABEL_COLUMNS}before it")
 FADE = 0.995
 _HORIZONS = (0.8, 0.97)  # fading per row, 5 and 33 rows
 _CLASSES_MAX = 8  # that have a share of their own in the columns
+
+# Of numbers.
+_MEANS = tuple(f"{LABEL_COLUMNS}mean over {round(1 / (1 - fade))}" for fade in _HORIZONS)
+_SCALED, _SCALE_EVERY = 512, 256  # labels
+_RIDGE = 0.01  # of the mean square of the inputs, towards the last label
+_FAR_OFF = 3.0  # times the usual distance: from there on a label counts less
+_SETTLED = 10  # labels
+_TINY = 1e-280
 
 
 class LabelHistory:
@@ -89,6 +108,135 @@ class LabelHistory:
         self._shares = np.array(record["shares"])
         n_classes = len(record["counts"])
         self._counts = np.array(record["counts"]).reshape(n_classes, n_classes)
+
+
+class NumberHistory:
+    """The last labels of a stream of numbers: what they say of the next, and their scale.
+
+    The answer is that of a linear model of the last label, the one before it and a mean of late,
+    all as distances to a longer mean. Rows count by `FADE`, one far off counts less, and few rows
+    are drawn towards the last label. `target` is the scale of the last `_SCALED` labels.
+
+    >>> history = NumberHistory()
+    >>> for turn in range(60):
+    ...     history.learn(100.0 + turn % 2)
+    >>> history.answer(1).round(2), history.target.middle
+    (array([100.]), 100.0)
+    """
+
+    def __init__(self) -> None:
+        self.target = Target(0.0, 0.0)
+        self._n_rows = 0
+        self._latest: deque[float] = deque(maxlen=_SCALED)
+        self._means = [0.0, 0.0]
+        self._off = 0.0  # how far answers are off, faded
+        self._products = np.zeros((3, 3))
+        self._sums = np.zeros(3)
+
+    def learn(self, y: float) -> None:
+        """Take in the label of a row."""
+        if self._n_rows:
+            self._fit(y)
+        self._n_rows += 1
+        self._latest.append(y)
+        _fade_in_number(self._means, y, self._n_rows)
+        n_rows, (middle, spread) = self._n_rows, (self.target.middle, self.target.spread)
+        is_due = n_rows % _SCALE_EVERY == 0 or (n_rows & (n_rows - 1) == 0 and n_rows < _SCALED)
+        if is_due or (not spread and y != middle):
+            found = scale_of(self._latest)
+            self.target = replace(found, spread=max(found.spread, spread / 2))
+
+    def answer(self, n_outputs: int) -> NDArray[np.float64]:
+        """Return the number that comes next (1,); there is none (0,) before the first label."""
+        return np.array([self._answer()])[:n_outputs]
+
+    def columns(self) -> Row:
+        """Return what a row that comes now is given."""
+        if not self._n_rows:
+            return {}
+        row: Row = dict(zip(_LAGS, list(self._latest)[: -len(_LAGS) - 1 : -1], strict=False))
+        return row | dict(zip(_MEANS, self._means, strict=True))
+
+    def pack(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "n_rows": self._n_rows,
+            "latest": list(self._latest),
+            "means": self._means,
+            "off": self._off,
+            "products": self._products.tolist(),
+            "sums": self._sums.tolist(),
+            "target": [self.target.middle, self.target.spread],
+        }
+
+    def unpack(self, record: dict[str, Any]) -> None:
+        """Go on from what `pack` gave."""
+        self._n_rows, self._off = record["n_rows"], record["off"]
+        self._latest = deque(record["latest"], maxlen=_SCALED)
+        self._means = list(record["means"])
+        self._products, self._sums = np.array(record["products"]), np.array(record["sums"])
+        self.target = Target(*record["target"])
+
+    def _inputs(self) -> NDArray[np.float64]:
+        latest = self._latest
+        before = latest[-2] if len(latest) > 1 else latest[-1]
+        return np.array([latest[-1], before, self._means[0]]) - self._means[1]
+
+    def _answer(self) -> float:
+        if not self._n_rows:
+            return 0.0
+        ridge = _RIDGE * np.trace(self._products)
+        if not ridge > _TINY:
+            return self._latest[-1]
+        start = np.array([1.0, 0.0, 0.0])
+        pull = ridge * np.eye(3)
+        shares = np.linalg.solve(self._products + pull, self._sums + pull @ start)
+        return self._means[1] + float(shares @ self._inputs())
+
+    def _fit(self, y: float) -> None:
+        off, inputs = abs(y - self._answer()), self._inputs()
+        weight = 1.0 if off <= _FAR_OFF * self._off else _FAR_OFF * self._off / off
+        self._products = FADE * self._products + weight * np.outer(inputs, inputs)
+        self._sums = FADE * self._sums + weight * (y - self._means[1]) * inputs
+        rate = max(1 - FADE, 1 / self._n_rows)
+        self._off += rate * ((off if self._n_rows < _SETTLED else weight * off) - self._off)
+
+
+def scale_of(labels: Iterable[float]) -> Target:
+    """Return the middle and the spread of some labels; 0 where all of them are the same."""
+    y = np.fromiter(labels, dtype=np.float64)
+    found = Target.fit(y, np.ones(len(y)))
+    return replace(found, spread=found.spread if y.max() > y.min() else 0.0)
+
+
+def with_number_columns(tables: Sequence[pa.Table], label: str) -> list[pa.Table]:
+    """Do what `with_label_columns` does where labels are numbers.
+
+    >>> [more] = with_number_columns([pa.table({"label": [1.0, 3.0, 5.0]})], "label")
+    >>> more["last labels: before it"].to_pylist(), more["last labels: mean over 5"].to_pylist()
+    ([None, None, 1.0], [None, 1.0, 2.0])
+    """
+    means, made, n_rows = [0.0] * len(_MEANS), [], 0
+    last: float | None = None
+    before: float | None = None
+    for table in tables:
+        values: list[list[float | None]] = []
+        for y in table[label].to_pylist():
+            values.append([last, before, *(means if n_rows else [None] * len(means))])
+            n_rows += 1
+            _fade_in_number(means, y, n_rows)
+            last, before = y, last
+        more = table
+        for at, name in enumerate((*_LAGS, *_MEANS)):
+            more = more.append_column(name, pa.array([row[at] for row in values], pa.float64()))
+        made.append(more)
+    return made
+
+
+def _fade_in_number(means: list[float], y: float, n_rows: int) -> None:
+    """Take a label into the faded means, which start as plain ones."""
+    for horizon, fade in enumerate(_HORIZONS):
+        means[horizon] += max(1 - fade, 1 / n_rows) * (y - means[horizon])
 
 
 def with_label_columns(

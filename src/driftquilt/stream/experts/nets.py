@@ -11,20 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.data.frame import Frame, Label
+from driftquilt.data.rows import Target
 from driftquilt.errors import InputError
-from driftquilt.learners.mlp import MLP, MLPModel, Nets
+from driftquilt.learners.mlp import MLP, MLPModel, MLPRegression, Nets, RegressionModel
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.stream.experts.labels import LABEL_COLUMNS
+from driftquilt.quilt.regressor import QuiltRegressor
+from driftquilt.stream.experts.labels import LABEL_COLUMNS, NumberHistory
 from driftquilt.stream.features import FAR, Features
-from driftquilt.stream.snapshot import Expert
+from driftquilt.stream.snapshot import Expert, NumberExpert
 
-__all__ = ["Champion", "OnlineNet", "Tensors", "by_part", "prefixed"]
+__all__ = [
+    "Champion",
+    "NumberChampion",
+    "OnlineNet",
+    "OnlineRegression",
+    "Tensors",
+    "by_part",
+    "prefixed",
+]
 
 Tensors: TypeAlias = dict[str, NDArray[Any]]
 
@@ -110,8 +120,80 @@ class OnlineNet:
         if weights:
             self._use(self._learner.restore(weights, record["n_classes"]))
 
-    def _use(self, net: MLPModel) -> None:
+    def _use(self, net: Any) -> None:
         self._net, self._nets, self._codes = net, Nets.of([net]), np.arange(net.n_classes)
+
+
+class OnlineRegression(OnlineNet):
+    """The same for numbers; it learns them on the scale that `NumberHistory` follows.
+
+    Where the scale changes, the last layer is changed so that what it answers stays the same.
+
+    >>> labels = NumberHistory()
+    >>> net = OnlineRegression(MLPRegression(16, 0.05), 0, labels)
+    >>> for turn in range(200):
+    ...     _ = net.learn(Frame.of_row({"heads": float(turn % 2)}), 5.0 + turn % 2)
+    ...     labels.learn(5.0 + turn % 2)
+    >>> answer = np.zeros((1, 1))
+    >>> net.expert.add(Frame.of_row({"heads": 1.0}), 1.0, answer)
+    >>> round(answer.item(), 1)
+    6.0
+    """
+
+    _learner: MLPRegression
+
+    def __init__(
+        self, learner: MLPRegression, seed: int, labels: NumberHistory, *, sees_labels: bool = False
+    ) -> None:
+        super().__init__(learner, seed, sees_labels=sees_labels)
+        self._labels, self._target = labels, labels.target
+
+    @property
+    def expert(self) -> NumberExpert:
+        """What answers; from the first row on."""
+        target = self._target
+        if not target.spread:  # as long as all labels are the same
+            target = replace(self._labels.target, spread=0.0)
+        parts = self.features.encoder, self._nets, self._codes, self._sees_labels
+        return NumberExpert(*parts, target, self._learner.loss.middle)
+
+    def learn(self, frame: Frame, y: float, x: NDArray[np.float32] | None = None) -> NDArray[Any]:
+        """One step on a row whose label is y; gives the number (1,) before it, if there is one."""
+        net: Any = self._net
+        x, is_first, before = self.encode(frame) if x is None else x, net is None, self._target
+        self.features.learn(frame)
+        width = max(len(self.features), 1)
+        x = np.append(x, np.zeros(width - len(x), dtype=np.float32))
+        if is_first:
+            self._use(self._learner.start(x[None, :], self._learner.loss.n_outputs, self._seed))
+        elif width > net.n_features:
+            self._use(net.grow(width))
+        self._follow_scale()
+        net, target = self._net, self._target
+        if target.spread:
+            outputs = net.learn_one(x, (y - target.middle) / target.spread)
+        else:  # all labels were the same
+            outputs = net.predict(x[None, :])[0]
+        if is_first:
+            return np.zeros(0)
+        return self.expert.restore(outputs[None, :]) if before.spread else np.array([target.middle])
+
+    def pack(self) -> tuple[Tensors, dict[str, Any]]:
+        """Weights, and everything else as plain values."""
+        tensors, record = super().pack()
+        return tensors, {**record, "target": [self._target.middle, self._target.spread]}
+
+    def unpack(self, tensors: Tensors, record: dict[str, Any]) -> None:
+        """Go on from what `pack` gave."""
+        super().unpack(tensors, record)
+        self._target = Target(*record["target"])
+
+    def _follow_scale(self) -> None:
+        old, new = self._target, self._labels.target
+        if new is not old and old.spread and new.spread:
+            factor, shift = old.spread / new.spread, (old.middle - new.middle) / new.spread
+            cast("RegressionModel", self._net).scale_outputs(factor, shift)
+        self._target = new
 
 
 class Champion:
@@ -122,12 +204,19 @@ class Champion:
     """
 
     def __init__(self, clf: QuiltClassifier, number: int, classes: Sequence[Label]) -> None:
-        if clf.encoder_ is None:
-            raise InputError("a stream's rows are encoded; its classifier cannot have encode=False")
-        self.clf, self.number = clf, number
-        self.answer_weights = clf.answer_weights
-        encoder = replace(clf.encoder_, limit=FAR)  # as the online net's
         codes = np.array([classes.index(label) for label in clf.classes_.tolist()], dtype=np.int64)
+        self._take(clf, number, codes)
+        self.answer_weights = clf.answer_weights
+        self._own = {code: own for own, code in enumerate(codes.tolist())}
+
+    def _take(
+        self, clf: QuiltClassifier | QuiltRegressor, number: int, codes: NDArray[np.int64]
+    ) -> None:
+        """Make an expert of the nets that count."""
+        if clf.encoder_ is None:
+            raise InputError("a stream's rows are encoded; its estimator cannot have encode=False")
+        self.clf, self.number = clf, number
+        encoder = replace(clf.encoder_, limit=FAR)  # as the online net's
         every, shares = clf.model_.models, clf.model_.shares
         # A part that counts next to nothing costs as much as the others.
         self._folds = [k for k in range(len(every)) if not shares or shares[k] >= _SHARE_LEAST]
@@ -136,9 +225,8 @@ class Champion:
         nets = Nets.of([every[k].copy() for k in self._folds], self._shares)
         sees_labels = any(name.startswith(LABEL_COLUMNS) for name in encoder.columns)
         self.expert = Expert(encoder, nets, codes, sees_labels)
-        self._own = {code: own for own, code in enumerate(codes.tolist())}
 
-    def learn(self, frame: Frame, code: int, n_classes: int) -> NDArray[np.float32]:
+    def learn(self, frame: Frame, code: int, n_classes: int) -> NDArray[Any]:
         """One step of every net, unless the class is new to them; probabilities before it."""
         own, models = self._own.get(code), self.expert.nets.models
         x = self.expert.encoder.encode(frame)
@@ -148,7 +236,7 @@ class Champion:
 
     def as_trained(self) -> Expert:
         """Return the model as it was trained; it does not learn."""
-        models = [self.clf.model_.models[k].copy() for k in self._folds]
+        models = [cast(Any, self.clf.model_.models[k]).copy() for k in self._folds]
         return replace(self.expert, nets=Nets.of(models, self._shares))
 
     def tensors(self) -> Tensors:
@@ -161,7 +249,7 @@ class Champion:
 
     def restore(self, tensors: Tensors) -> None:
         """Go on from the weights that `tensors` gave."""
-        parts, n_classes = by_part(tensors), len(self._own)
+        parts, n_classes = by_part(tensors), len(self.expert.codes)
         models = [self.clf.learner_.restore(parts.get(str(k), {}), n_classes) for k in self._folds]
         self.expert = replace(self.expert, nets=Nets.of(models, self._shares))
 
@@ -174,6 +262,27 @@ class Champion:
         spread = np.zeros(n_classes, dtype=np.float32)
         spread[codes] = mean
         return spread
+
+
+class NumberChampion(Champion):
+    """A fitted regressor in its place; its nets learn by the loss that they were trained by."""
+
+    expert: NumberExpert
+    answer_weights = None
+
+    def __init__(self, regressor: QuiltRegressor, number: int) -> None:
+        loss, target = regressor.net_loss, regressor.target_
+        self._take(regressor, number, np.arange(loss.n_outputs))
+        e = self.expert
+        self.expert = NumberExpert(e.encoder, e.nets, e.codes, e.sees_labels, target, loss.middle)
+
+    def learn(self, frame: Frame, y: float, n_outputs: int) -> NDArray[Any]:  # noqa: ARG002
+        """One step of every net on a row whose label is y; the number (1,) before it."""
+        expert, target = self.expert, self.expert.target
+        scaled = (y - target.middle) / target.spread
+        x = expert.encoder.encode(frame)[0]
+        outputs = np.array([model.learn_one(x, scaled) for model in expert.nets.models])
+        return expert.restore((expert.nets.shares @ outputs)[None, :])
 
 
 def prefixed(prefix: str, tensors: Tensors) -> Tensors:
