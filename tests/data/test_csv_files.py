@@ -12,7 +12,7 @@ import pytest
 
 from driftquilt.data import csv_files
 from driftquilt.data.files import open_data
-from driftquilt.data.source import spool
+from driftquilt.data.source import TextFormat, spool
 from driftquilt.errors import InputError
 from tests.data.conftest import read_rows, refusal_of
 
@@ -95,6 +95,39 @@ def test_a_kind_that_was_guessed_too_narrow_is_widened(first: str, later: str, k
     assert len(notes) == (first != "")
     if kind == pa.string() and first:
         assert table["a"][0].as_py() == first
+
+
+@pytest.mark.parametrize(
+    ("written", "decimal", "read_as"),
+    [
+        ('"1,234.50"', ".", 1234.5), ("$9", ".", 9.0), ("(3.20)", ".", -3.2), ("12 %", ".", 12.0),
+        ("-€1e3", ".", -1000.0), ("1'000'000", ".", 1e6), ("7 EUR", ".", 7.0), ("+ 5", ".", 5.0),
+        ("1.234,50", ",", 1234.5), ("1 234,5", ",", 1234.5), ("1\u202f234", ",", 1234.0),
+    ],
+)  # fmt: skip
+def test_amounts_are_numbers(written: str, decimal: str, read_as: float) -> None:
+    source = spool("a.csv", io.BytesIO(f"a;b\n3;x\n{written};y\n;z\n".encode()))
+    table, notes = read_rows(csv_files.CsvRows(source, TextFormat(decimal=decimal)))
+    assert table["a"].to_pylist() == [3.0, read_as, None]
+    assert "read as numbers" in notes[0]
+
+
+@pytest.mark.parametrize("value", ["555 123 456", "1.2.3", "$", "ABC 12", "12,34", "0,123", "5 m"])
+def test_text_with_digits_is_not_an_amount(value: str) -> None:
+    table, _ = read(f"a;b\n{value};x\n$1;y\n")
+    assert table["a"].to_pylist() == [value, "$1"]
+
+
+@pytest.mark.parametrize(("last", "kind"), [("$5", pa.float64()), ("n.a.", pa.string())])
+def test_an_amount_is_also_found_far_below_and_a_text_makes_all_of_them_text(
+    last: str, kind: Any
+) -> None:
+    block = '7\n"1,000"\n' * 100_000
+    table, notes = read(f"a\n7\n{'5' * 9}\n{block * 2}{last}\n")
+    assert table["a"].type == kind
+    assert repr(last) in notes[-1] or kind == pa.float64()
+    table, _ = read("a\n" + "7\n" * 700_000 + f'"1,000"\n{last}\n')
+    assert table["a"].type == kind
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -6,8 +6,10 @@ null, NULL, N/A are missing, quoted or not; blank lines are skipped. Types are g
 first block: integers, floats, booleans, ISO dates and timestamps (in microseconds), else text.
 Where a later value does not fit, the type is widened and reading has to restart: `TypesChanged`.
 
-A comma in `3,14` makes text of a number where a point is expected, and in `17.05.2021` nothing says
-which is the month. Such columns stay text; a note says how to have them read.
+Amounts as people write them, such as `1,234.50`, `$9`, `(3.20)` or `12 %`, are read as numbers if
+all values of their column are amounts; a note says so. A comma in `3,14` makes text of a number
+where a point is expected, and in `17.05.2021` nothing says which is the month. Such columns stay
+text; a note says how to have them read.
 
 What is wrong with a file is found a second time by a slow, plain reader, which knows the line.
 
@@ -34,7 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from driftquilt.data.column_types import common_type
+from driftquilt.data.column_types import common_type, is_number
 from driftquilt.data.source import BLOCK, ByteSource, TextFormat, reading
 from driftquilt.errors import InputError
 from driftquilt.text import is_numeral, listing, one_line
@@ -50,6 +52,7 @@ _MISFIT = re.compile(
     r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to [^:]*: [^']*'(.*)'", re.S
 )
 _SHOWN = 40  # characters of a value in a note
+_CURRENCY = "([$€£¥₹]|AUD|CAD|CHF|EUR|GBP|INR|JPY|USD)"
 
 # Dates as they are written elsewhere.
 _DAY_FIRST = r"\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}/\d{1,2}/(\d{4}|\d{2})|\d{1,2}-\d{1,2}-\d{4}"
@@ -79,18 +82,23 @@ class CsvRows:
         self._decimal = form.decimal
         self._header = _read_header(source, form.delimiter)
         self.notes = unnamed_notes(source.name, self._header.written)
+        self._amounts = Amounts(form.decimal)
         self._types = self._guess_types()
 
     @property
     def schema(self) -> Any:
-        return pa.schema(self._types)
+        is_amount = self._amounts.columns.__contains__
+        return pa.schema({n: pa.float64() if is_amount(n) else t for n, t in self._types.items()})
 
     def batches(self) -> Iterator[Any]:
         """Yield all rows, in order; raise `TypesChanged` after a type was widened."""
         hints = DecimalHints(self._decimal), DateHints()
         last = None
         with self._open(self._types) as reader:
-            for batch in reader:
+            for read in reader:
+                batch = self._amounts.parse(read)
+                if batch is None:
+                    raise TypesChanged
                 for each in hints:
                     each.add(batch)
                 yield batch
@@ -98,12 +106,15 @@ class CsvRows:
         if last is not None and _ends_with_lines(last):  # so does a quote that is never closed
             _refuse_bad_row(self.source, self._header)
         # Beside other files this one may be read again, and would repeat its notes.
-        notes = [note for each in hints for note in each.notes(self.source.name)]
+        notes = [note for each in (self._amounts, *hints) for note in each.notes(self.source.name)]
         self.notes += [note for note in notes if note not in self.notes]
 
     def _guess_types(self) -> dict[str, Any]:
         with self._open() as reader:
             schema = reader.schema
+            first = next(iter(reader), None)
+        if first is not None:
+            self._amounts.find(first)
         if any(pa.types.is_binary(kind) for kind in schema.types):
             refuse_bad_byte(self.source)
         return {field.name: _in_microseconds(field.type) for field in schema}
@@ -148,19 +159,101 @@ class CsvRows:
             )
 
     def _widen(self, name: str, value: str) -> None:
-        before = self._types[name]
-        after = common_type(before, _type_of(value, self._decimal))
+        before, needed = self._types[name], _type_of(value, self._decimal)
+        is_text = pa.types.is_string(needed) and (is_number(before) or pa.types.is_null(before))
+        if is_text and self._amounts.add(name, value):
+            self._types[name] = pa.string()
+            return
+        after = common_type(before, needed)
         if after is None or after == before:
             after = pa.string()
         elif not pa.types.is_timestamp(before):
             after = _in_microseconds(after)
         self._types[name] = after
         if not pa.types.is_null(before):
-            shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
             self.notes.append(
                 f"{self.source.name}: column {name!r} is read as {after}, not {before}, because it "
-                f"holds {shown!r}"
+                f"holds {_shortened(value)!r}"
             )
+
+
+class Amounts:
+    """Columns of text in which every value is an amount; they become numbers.
+
+    >>> amounts = Amounts(".")
+    >>> rows = pa.record_batch({"paid": ["$1,234.50", None, "(7)"], "city": ["Oslo", "3", "4"]})
+    >>> amounts.find(rows)
+    >>> amounts.parse(rows)["paid"].to_pylist()
+    [1234.5, None, -7.0]
+    >>> amounts.notes("a.csv")
+    ["a.csv: column 'paid' is read as numbers, since all its values look like '$1,234.50'"]
+    """
+
+    def __init__(self, decimal: str) -> None:
+        group = "," if decimal == "." else "."
+        mark = re.escape(decimal)
+        fraction = rf"({mark}\d*)?"
+        groups = rf"[1-9]\d{{0,2}}([{group}'\x{{2019}}\x{{a0}}\x{{202f}}]\d{{3}})+{fraction}"
+        spaced = rf"[1-9]\d{{0,2}}( \d{{3}})+{mark}\d+"  # without a fraction, a phone number
+        plain = rf"\d+{fraction}([eE][+-]?\d+)?|{mark}\d+"
+        number = rf"[+-]?\s*{_CURRENCY}?\s*[+-]?({groups}|{spaced}|{plain})\s*({_CURRENCY}|%)?"
+        self._pattern = rf"^\s*({number}|\(\s*{number}\s*\))\s*$"
+        self._marks = rf"{_CURRENCY}|[%()+\s{group}'\x{{2019}}\x{{a0}}\x{{202f}}]"
+        self._decimal = decimal
+        self._ruled_out: dict[str, str] = {}  # and a value that is none
+        self.columns: dict[str, str] = {}  # an example of each
+
+    def find(self, batch: Any) -> None:
+        """Look for such columns in the first rows."""
+        for field in batch.schema:
+            if pa.types.is_string(field.type):
+                values = batch.column(field.name).drop_null()
+                if len(values) and self._are_amounts(values):
+                    marked = values.filter(pc.match_substring_regex(values, self._marks))
+                    if len(marked):
+                        self.columns[field.name] = marked[0].as_py()
+
+    def add(self, name: str, value: str) -> bool:
+        """Take a column of numbers for one of amounts because of this value, if it is one."""
+        if name in self._ruled_out or not self._are_amounts(pa.array([value])):
+            return False
+        self.columns[name] = value
+        return True
+
+    def parse(self, batch: Any) -> Any:
+        """Return the rows with amounts as numbers; None if a value is none, so that it is text."""
+        for name in list(self.columns):
+            values = batch.column(name)
+            if not self._are_amounts(values):
+                del self.columns[name]
+                fits = pc.match_substring_regex(values, self._pattern)
+                self._ruled_out[name] = values.filter(pc.invert(fits))[0].as_py()
+                return None
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, name, self._numbers(values))
+        return batch
+
+    def notes(self, where: str) -> list[str]:
+        """Return a note for each of the columns."""
+        return [
+            f"{where}: column {name!r} is read as numbers, since all its values look like "
+            f"{example!r}"
+            for name, example in self.columns.items()
+        ] + [
+            f"{where}: column {name!r} is read as text, not numbers, because it holds "
+            f"{_shortened(value)!r}"
+            for name, value in self._ruled_out.items()
+        ]
+
+    def _are_amounts(self, values: Any) -> bool:
+        matches = pc.all(pc.match_substring_regex(values, self._pattern), min_count=0)
+        return bool(matches.as_py())
+
+    def _numbers(self, values: Any) -> Any:
+        is_negative = pc.starts_with(pc.utf8_ltrim_whitespace(values), "(")
+        digits = pc.replace_substring_regex(values, self._marks, "")
+        numbers = pc.replace_substring(digits, self._decimal, ".").cast(pa.float64())
+        return pc.if_else(is_negative, pc.negate(numbers), numbers)
 
 
 class _Hints:
@@ -209,8 +302,10 @@ class DecimalHints(_Hints):
 
     def __init__(self, decimal: str) -> None:
         mark, word, regex = (",", "comma", ",") if decimal == "." else (".", "point", r"\.")
+        grouped = rf"\d{{1,3}}([{decimal} ]\d{{3}})+{regex}\d+"
+        number = rf"{grouped}|\d+({regex}\d*)?|{regex}\d+"
         super().__init__(
-            rf"^\s*[+-]?(\d+({regex}\d*)?|{regex}\d+)([eE][+-]?\d+)?\s*$",
+            rf"^\s*[+-]?({number})([eE][+-]?\d+)?\s*$",
             f"looks like numbers with a decimal {word}, such as {{}}; read it as numbers with "
             f"--decimal {mark}",
             required=mark,
@@ -352,6 +447,10 @@ def _ends_with_lines(batch: Any) -> bool:
     """Return whether text in the last row has more than one line."""
     values = (column[-1].as_py() for column in batch.columns)
     return any(isinstance(value, str) and "\n" in value for value in values)
+
+
+def _shortened(value: str) -> str:
+    return value if len(value) <= _SHOWN else value[:_SHOWN] + "…"
 
 
 def _type_of(value: str, decimal: str) -> Any:
