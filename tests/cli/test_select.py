@@ -141,7 +141,8 @@ def test_rows_may_come_through_a_pipe(drive: Drive, tmp_path: Path) -> None:
     [
         (["--label", "labl", "--segment-by", "segment"], "no column 'labl'; did you mean 'label'?"),
         (["--label", "label", "--segment-by", "months"], "no column 'months'"),
-        (["--label", "x0", "--segment-by", "segment"], "'x0'"),
+        (["--label", "x0"], "--segment-by"),
+        (["--label", "label", "--segment-by", "segment", "--metric", "rmse"], "of numbers"),
         (["--label", "label", "--segment-by", "label"], "'label' is the label"),
         (["--label", "label", "--segment-by", "segment", "--time", "x0"], "give one of them"),
         (["--label", "label", "--time", "x0"], "--time and --every belong together"),
@@ -191,15 +192,6 @@ def test_the_screen_has_the_digits_of_the_report(drive: Drive, tmp_path: Path) -
     for line in json.loads(Path("out/selection.json").read_text())["past"]:
         assert f"{line['gain']:+.4f}" in shown.stdout
         assert f"{line['correct']:.3f}" in shown.stdout
-
-
-def test_a_label_that_looks_like_a_measurement_is_refused_with_what_to_do(drive: Drive) -> None:
-    lines = ["x,price,month", *(f"{k % 7},{k * 1.37:.2f},{k // 100}" for k in range(300))]
-    Path("prices.csv").write_text("\n".join(lines))
-    outcome = drive("select", "prices.csv", "--label", "price", "--segment-by", "month")
-    assert outcome.code == 1
-    assert "regression" in outcome.stderr
-    assert "bin" in outcome.stderr
 
 
 def test_the_report_can_be_written_anew_from_the_folder(drive: Drive, tmp_path: Path) -> None:

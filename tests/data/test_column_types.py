@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from driftquilt.data import column_types as columns
 from driftquilt.data.column_types import cast, common_type, describe, features, plain_type
-from driftquilt.decision.layout import read_labels
+from driftquilt.decision.labels import read_labels
 from driftquilt.errors import InputError
 from tests.decision.tables import shop_table
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from driftquilt.paper.datasets.stream import Stream
 from driftquilt.paper.datasets.synthetic import sine
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.regressor import QuiltRegressor
 
 
 def small(**settings: Any) -> QuiltClassifier:
@@ -32,6 +33,22 @@ def as_table(stream: Stream) -> pa.Table:
 
 def sine_table(n_segments: int = 4, n_rows: int = 300) -> pa.Table:
     return as_table(sine(n_segments, n_rows))
+
+
+def price_table(n_rows: int = 400, current: int = 200) -> pa.Table:
+    """Prices of flats in April, May and June; in April large ones were the cheap ones."""
+    rng = np.random.default_rng(0)
+    month = np.repeat(["April", "May", "June"], [n_rows, n_rows, current])
+    size, floor = rng.uniform(20, 120, len(month)), rng.integers(0, 6, len(month))
+    turned = np.where(month == "April", -1, 1)
+    price = 1_000 + 8 * turned * (size - 70) + 20 * floor + rng.normal(0, 15, len(month))
+    return pa.table({"size": size, "floor": floor, "price": price.round(2), "month": month})
+
+
+def small_regressor(**settings: Any) -> QuiltRegressor:
+    """A regressor that is trained within a fraction of a second."""
+    given = {"hidden_units": 16, "n_folds": 2, "max_epochs": 60, "n_jobs": 1, "random_state": 0}
+    return QuiltRegressor(**(given | settings))
 
 
 def shop_table(n_rows: int = 600) -> pa.Table:

@@ -15,6 +15,8 @@ from driftquilt.decision.data_check import KINDS, check_scores
 from driftquilt.decision.deciding import decide
 from driftquilt.decision.decision import Decision
 from driftquilt.decision.measure import MethodScore
+from driftquilt.decision.scoring import ClassQuestion
+from driftquilt.quilt.metrics import find_metric
 from tests.decision.tables import sine_table, tiny
 
 N, MONTHS = 4000, 4
@@ -254,15 +256,20 @@ def score(n_right: int, n_rows: int = 1000) -> MethodScore:
     return MethodScore("Quilt", 1.0, n_right, n_rows)
 
 
+def asked(n_alike: int, n_rows: int = 1000) -> ClassQuestion:
+    """A question about rows of which so many have the same class."""
+    y = np.arange(n_rows) >= n_alike
+    return ClassQuestion(find_metric(None), y.astype(int), np.array([0, 1]), np.array([0.5, 0.5]))
+
+
 def test_models_that_are_all_nearly_perfect_are_suspect() -> None:
-    half, most = 500, 990
-    (found,) = check_scores([score(1000), score(998), score(999)], half)
+    (found,) = check_scores(asked(500), [score(1000), score(998), score(999)])
     assert found.kind == "near_perfect"
     assert found.figures == {"rows": 1000, "accuracy": 0.998}
-    assert check_scores([score(1000), score(998), score(980)], half) == ()
-    assert check_scores([score(1000)] * 3, most) == ()
-    assert check_scores([score(50, 50)] * 3, 25) == ()
-    assert check_scores([score(0, 0)] * 3, 0) == ()
+    assert check_scores(asked(500), [score(1000), score(998), score(980)]) == ()
+    assert check_scores(asked(990), [score(1000)] * 3) == ()
+    assert check_scores(asked(25, 50), [score(50, 50)] * 3) == ()
+    assert check_scores(asked(0, 0), [score(0, 0)] * 3) == ()
 
 
 def test_findings_come_in_order_and_survive_json() -> None:

@@ -12,7 +12,8 @@ import pytest
 from driftquilt.decision import leakage
 from driftquilt.decision.cutting import by_column
 from driftquilt.decision.deciding import decide
-from driftquilt.decision.layout import Labels, Layout, lay_out
+from driftquilt.decision.labels import Labels
+from driftquilt.decision.layout import Layout, lay_out
 from driftquilt.decision.leakage import (
     find_leaking_columns,
     find_leaking_columns_in_stream,

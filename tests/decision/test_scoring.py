@@ -17,7 +17,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from driftquilt.decision.scoring import Trial, describe
+from driftquilt.decision.scoring import ClassScorer, Trial, describe
 from driftquilt.quilt.metrics import Predictions, find_metric, tune_threshold, weighted_scores
 
 
@@ -74,7 +74,7 @@ def test_a_much_better_model_is_better_and_its_equal_is_not(name: str) -> None:
     y, chances, classes = make(skill=2.0)
     _, vague, _ = make(skill=0.2, seed=0)
     models = {n: Predictions.of(p) for n, p in {"a": chances, "b": vague, "c": chances}.items()}
-    trial = Trial(find_metric(name), y, classes, models)
+    trial = Trial(ClassScorer(find_metric(name), classes), y, models)
     found = trial.compare("a", "b")
     assert (found.verdict, trial.compare("b", "a").verdict) == ("better", "worse")
     assert 0 < found.interval[0] < found.difference < found.interval[1]
@@ -85,7 +85,7 @@ def test_a_much_better_model_is_better_and_its_equal_is_not(name: str) -> None:
     assert score.interval is not None
     assert score.interval[0] < score.value < score.interval[1]
     assert score.lower_is_better is (name == "log_loss")
-    again = Trial(find_metric(name), y, classes, models)
+    again = Trial(ClassScorer(find_metric(name), classes), y, models)
     assert again.compare("a", "b") == found
 
 
@@ -98,7 +98,7 @@ def test_equal_models_are_seldom_told_apart(name: str) -> None:
         noisy = [np.exp(np.log(chances) + rng.normal(size=chances.shape)) for _ in range(2)]
         found = [Predictions.of(p / p.sum(axis=1, keepdims=True)) for p in noisy]
         models = {"a": found[0], "b": found[1]}
-        trial = Trial(find_metric(name), y, classes, models)
+        trial = Trial(ClassScorer(find_metric(name), classes), y, models)
         n_clear += trial.compare("a", "b").verdict != "no clear difference"
     assert n_clear <= 8  # 5 % of 60 are 3
 
@@ -106,7 +106,7 @@ def test_equal_models_are_seldom_told_apart(name: str) -> None:
 def test_a_metric_that_is_not_defined_has_no_value_and_no_verdict() -> None:
     y, chances, classes = np.zeros(50, dtype=int), np.full((50, 2), 0.5), np.array(["a", "b"])
     models = {"a": Predictions.of(chances), "b": Predictions.of(chances)}
-    trial = Trial(find_metric("roc_auc"), y, classes, models)
+    trial = Trial(ClassScorer(find_metric("roc_auc"), classes), y, models)
     assert trial.score("a").value is None
     assert trial.compare("a", "b").verdict == "no clear difference"
     assert math.isnan(trial.value("a"))

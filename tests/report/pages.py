@@ -35,7 +35,7 @@ def full_page() -> Page:
     made = []
     for number, drift in enumerate(drifts()):
         correct = {str(name): 0.5 + 0.1 * k for k, name in enumerate(drift.selection.names)}
-        made.append(replace(drift, row=300 * number + 30, correct=correct))
+        made.append(replace(drift, row=300 * number + 30, of_past=correct))
     rows = tuple(range(100, 1600, 100))
     lines = {"Quilt": tuple(0.9 for _ in rows), "all data": (None, *(0.6 for _ in rows[1:]))}
     return Page(
@@ -86,7 +86,7 @@ def hostile_page() -> Page:
     drift = replace(
         drift,
         accuracies={f"m {HOSTILE}": 0.9, f"n {HOSTILE}": 0.5},
-        correct=dict.fromkeys(names, 0.5),
+        of_past=dict.fromkeys(names, 0.5),
     )
     lines = AccuracyLines((1, 2), {HOSTILE: (0.5, 0.6)}, 10)
     note = ColumnNote(HOSTILE, HOSTILE, 0.5, HOSTILE)

@@ -25,7 +25,7 @@ def test_the_page_of_a_decision_has_its_one_selection() -> None:
     assert page.title == "Retraining for 2"
     assert page.sentences == decision.sentences()
     assert list(drift.accuracies) == ["Quilt", "all data", "current only"]
-    assert drift.correct == decision.correct
+    assert drift.of_past == decision.of_past
     assert page.methods == decision.methods
     assert [column.name for column in page.columns] == table.column_names
 

@@ -157,13 +157,20 @@ Encoding: TypeAlias = Annotated[
     str, typer.Option(help="Encoding of text files, such as latin-1, cp1252 or utf-16.")
 ]
 Label: TypeAlias = Annotated[str, typer.Option(help="Column with the class to predict.")]
+AnyLabel: TypeAlias = Annotated[str, typer.Option(help="Column to predict: a class or a number.")]
+TaskOption: TypeAlias = Annotated[
+    Literal["classes", "numbers"] | None,
+    typer.Option(help="What the label holds; default: what it looks like, which is printed."),
+]
 Drop: TypeAlias = Annotated[
     str | None, typer.Option(help="Columns not to learn from, by comma, such as an id.")
 ]
 MetricName: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Metric to compare by: log_loss (default), roc_auc, f1, accuracy ..."
+        metavar="NAME",
+        help="Metric to compare by: log_loss (default), roc_auc, f1 ...; of numbers mae (default), "
+        "rmse, r2, pinball ...",
     ),
 ]
 Costs: TypeAlias = Annotated[

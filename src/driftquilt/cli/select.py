@@ -15,6 +15,7 @@ from rich.table import Table
 
 from driftquilt.cli.console import (
     Address,
+    AnyLabel,
     AsJson,
     ClassWeights,
     Costs,
@@ -24,10 +25,10 @@ from driftquilt.cli.console import (
     Drop,
     Encoding,
     Engine,
-    Label,
     MetricName,
     Overwrite,
     Seed,
+    TaskOption,
     check_detector,
     check_engine,
     check_writable,
@@ -61,9 +62,10 @@ from driftquilt.decision.decision import (
     unwritable_columns,
     write_decision,
 )
-from driftquilt.decision.measure import MethodScore, metric_words
-from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.decision.measure import MethodScore, figure, metric_words
+from driftquilt.decision.task import NUMBERS, TASKS
 from driftquilt.quilt.explanation import percent
+from driftquilt.quilt.metrics import Scoring, find_metric
 from driftquilt.quilt.model_file import NET
 from driftquilt.report.page import page_of_decision
 from driftquilt.report.svg import clean, number
@@ -77,13 +79,13 @@ ADVICE_CODES: dict[Action, int] = {
     "use-current": 12,
     "collect-more": 13,
 }
-_FIGURES = ("accuracy", "AUC", "log loss")  # of every method
+_WIDEST_WORD = len("difference")  # of a verdict
 _MAX_ALIKE = 3  # findings of one kind in a terminal
 
 
 def select(
     data: DataFiles,
-    label: Label,
+    label: AnyLabel,
     segment_by: Annotated[
         str | None, typer.Option(help="Column with the segment, such as the month.")
     ] = None,
@@ -93,6 +95,7 @@ def select(
     every: Annotated[
         str | None, typer.Option(help="Length of a span: 30d, 12h, 15min, 1w, 1mo, 1q, 1y.")
     ] = None,
+    task: TaskOption = None,
     detector: Annotated[
         str, typer.Option(help="Drift detector that cuts the rows if no column does; see the docs.")
     ] = "adwin",
@@ -144,10 +147,11 @@ def select(
 ) -> None:
     """Decide which past segments to train on: a table, the model, and a report.
 
-    Three models are trained and compared on held-out rows of the current segment: on the past
-    that agrees with the present (Quilt), on all data, on the current segment only. Rows are in
-    order of time. Without --segment-by or --time a drift detector cuts them into segments.
-    With --incumbent, today's model is compared as well.
+    The label is a class or a number; which of them is found out, unless --task says so. Three
+    models are trained and compared on held-out rows of the current segment: on the past that
+    agrees with the present (Quilt), on all data, on the current segment only. Rows are in order
+    of time. Without --segment-by or --time a drift detector cuts them into segments. With
+    --incumbent, today's model is compared as well.
 
     Example: driftquilt select history.csv --label churned --segment-by month --out churn
 
@@ -160,7 +164,7 @@ def select(
     form = TextFormat(delimiter, decimal, encoding)
     check_detector(detector)
     check_engine(engine, address)
-    scoring, weights = read_scoring(metric, cost), read_class_weight(class_weight)
+    scoring, weights = _read_scoring(metric, cost), read_class_weight(class_weight)
     hook = None if webhook is None else Webhook.of(webhook, webhook_secret_env)
     out = out / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S") if dated else out
     check_writable(out)
@@ -179,10 +183,12 @@ def select(
                 seed=seed,
                 drop=[*dropped, *segmented.drop],
                 watch=watch_steps,
-                estimator=QuiltClassifier(engine=engine, class_weight=weights),
                 model=model,
                 scoring=scoring,
                 incumbent=incumbent,
+                task=task,
+                engine=engine,
+                class_weight=weights,
             )
         notes = (*rows.notes, *segmented.notes, *decision.warnings, *_missing(segmented.table))
         # The query of a URL may have a token in it.
@@ -196,6 +202,15 @@ def select(
     else:
         _print(decision, files)
     _finish(decision, document, hook, exit_code=exit_code)
+
+
+def _read_scoring(metric: str | None, cost: Sequence[str] | None) -> Scoring | None:
+    """Return the metric of the options, which is looked up when the task is known."""
+    if cost or metric is None:
+        return read_scoring(metric, cost) if cost else None
+    if not NUMBERS.has(metric):
+        find_metric(metric)  # refuses an unknown one before a file is read
+    return metric
 
 
 def _finish(decision: Decision, document: str, hook: Webhook | None, *, exit_code: bool) -> None:
@@ -242,16 +257,17 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
     """Return what is in selection.json, but for the curves of every epoch."""
     record = decision.to_json()
     keys = (
-        "label", "classes", "current", "n_rows", "n_current", "n_held_out", "holdout", "seed",
-        "cut", "advice", "metric", "incumbent", "threshold", "kind", "choice", "sentences", "blend",
-        "disparity_max", "sets", "past", "methods", "constant", "columns", "checks", "warnings",
-        "origin",
+        "label", "task", "task_reason", "classes", "current", "n_rows", "n_current", "n_held_out",
+        "holdout", "seed", "cut", "advice", "metric", "incumbent", "threshold", "kind", "choice",
+        "sentences", "blend", "disparity_max", "sets", "past", "methods", "constant", "columns",
+        "checks", "warnings", "origin",
     )  # fmt: skip
     return {key: record[key] for key in keys} | {"files": files}
 
 
 def _print(decision: Decision, files: dict[str, str]) -> None:
     console = table_console()
+    say(f"Task: {decision.task}. {decision.task_reason}.")
     for line in _checks(decision.checks):
         say(line)
     console.print(_segments(decision))
@@ -281,72 +297,75 @@ def _segments(decision: Decision) -> Table:
     table = Table(
         title=clean(f"Past segments, for {decision.current}"),
         title_justify="left",
-        caption=_explain_scores(decision.selection.disparity_max),
+        caption=_explain_scores(decision),
         caption_justify="left",
     )
-    for name in ("segment", "rows", "accuracy", "disparity", "gain", "weight", ""):
+    measured = TASKS[decision.task].of_segment
+    for name in ("segment", "rows", measured, "disparity", "gain", "weight", ""):
         table.add_column(name, justify="left" if name in ("segment", "") else "right")
     for record, use in zip(decision.past(), decision.selection, strict=True):
-        accuracy = "" if record["correct"] is None else f"{record['correct']:.3f}"
+        of_past = decision.of_past.get(str(use.name))
+        value = "" if of_past is None else figure(TASKS[decision.task].metric_of_segment, of_past)
         numbers = (f"{record['disparity']:.2f}", f"{record['gain']:+.4f}", percent(use.weight))
         style = None if use.used else "dim"
         name, n_rows = clean(use.name), f"{use.n_rows:,}"
-        table.add_row(name, n_rows, accuracy, *numbers, use.fate, style=style)
+        table.add_row(name, n_rows, value, *numbers, use.fate, style=style)
     return table
 
 
-def _explain_scores(bound: float) -> str:
+def _explain_scores(decision: Decision) -> str:
     return (
-        "accuracy: share of the segment's rows that the new model gets right. disparity and gain "
-        "are medians over epochs; a segment is selected in an epoch if its disparity is below "
-        f"{bound:.2f} and its gain above 0. weight: what one of its rows counts in the model, "
-        "where a current row counts 100%."
+        f"{TASKS[decision.task].explains} disparity and gain are medians over epochs; a segment is "
+        f"selected in an epoch if its disparity is below {decision.selection.disparity_max:.2f} "
+        "and its gain above 0. weight: what one of its rows counts in the model, where a current "
+        "row counts 100%."
     )
 
 
 def _methods(decision: Decision) -> Table:
-    """Return the methods: the metric that decides, its interval, and then accuracy."""
-    words, n_rows = metric_words(decision.metric), decision.methods[0].n_rows
-    if not n_rows:
+    """Return the methods: the metric that decides, its interval, and then other figures."""
+    words, first = metric_words(decision.metric), decision.methods[0]
+    if not first.n_rows:
         return _validation(decision)
     kind = "" if decision.kind == NET else f" ({decision.kind})"
-    table = Table(title=f"{_capital(words)} on {plural(n_rows, 'held-out row')}{kind}")
+    table = Table(title=f"{_capital(words)} on {plural(first.n_rows, 'held-out row')}{kind}")
     table.title_justify = "left"
-    heads = ["method", words, "95 % interval", *_FIGURES, "Quilt is"]
-    heads = [head for k, head in enumerate(heads) if k == 1 or head != words]
+    others = [metric_words(metric) for metric in first.figures if metric != decision.metric]
+    heads = ["method", words, "95 % interval", *others, "Quilt is"]
     for head in heads:
-        table.add_column(head, justify="left" if head in ("method", "Quilt is") else "right")
+        is_text = head in ("method", "Quilt is")
+        width = _WIDEST_WORD if head == "Quilt is" else None
+        table.add_column(head, justify="left" if is_text else "right", min_width=width)
     for method in decision.methods:
-        cells = {"method": method.name, **_figures(method), **_score_cells(method, words)}
-        table.add_row(*(cells[head] for head in heads))
+        figures = {metric_words(m): _cell(m, value) for m, value in method.figures.items()}
+        cells = {"method": method.name, **figures, **_score_cells(method, words)}
+        table.add_row(*(cells.get(head, "") for head in heads))
     return table
 
 
 def _validation(decision: Decision) -> Table:
-    title = "No rows were held out: accuracy on validation rows only"
+    metric = TASKS[decision.task].metric_of_segment
+    title = f"No rows were held out: {metric_words(metric)} on validation rows only"
     table = Table("method", title=title, title_justify="left")
     table.add_column("validation", justify="right")
     for method in decision.methods:
-        table.add_row(method.name, number(method.validation, 3))
+        table.add_row(method.name, _cell(metric, method.validation))
     return table
 
 
 def _score_cells(method: MethodScore, words: str) -> dict[str, str]:
     score, compared = method.shown_score, method.comparison
-    low, high = score.interval or (None, None)
+    ends = [_cell(score.metric, end) for end in score.interval or ()]
     other = f" by {metric_words(compared.metric)}" if compared.metric != score.metric else ""
     return {
-        words: number(score.value, 3),
-        "95 % interval": f"{number(low, 3)} to {number(high, 3)}" if score.interval else "",
+        words: _cell(score.metric, score.value),
+        "95 % interval": " to ".join(ends),
         "Quilt is": "" if method.name == QUILT else f"{method.verdict}{other}",
     }
 
 
-def _figures(method: MethodScore) -> dict[str, str]:
-    quality = method.quality
-    values = (None, None) if quality is None else (quality.auc, quality.log_loss)
-    cells = (number(value, 3) for value in (method.accuracy, *values))
-    return dict(zip(_FIGURES, cells, strict=True))
+def _cell(metric: str, value: float | None) -> str:
+    return number(None, 0) if value is None else figure(metric, value)
 
 
 def _capital(words: str) -> str:

@@ -16,7 +16,6 @@ The words follow from the scores alone, so they can be derived again from any de
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -25,6 +24,7 @@ from driftquilt.decision.measure import (
     Comparison,
     ConstantAnswer,
     MethodScore,
+    figure,
     metric_words,
     name_some,
 )
@@ -119,7 +119,8 @@ def _is_no_better(best: MethodScore, constant: ConstantAnswer) -> bool:
     """Return whether a constant answer does as well, by the metric if it is known for both."""
     score = best.shown_score
     if score.value is None or constant.score is None:
-        return constant.n_right >= best.n_right
+        counts = constant.n_right, best.n_right
+        return counts[0] is not None and counts[1] is not None and counts[0] >= counts[1]
     if score.lower_is_better:
         return constant.score <= score.value
     return constant.score >= score.value
@@ -127,7 +128,7 @@ def _is_no_better(best: MethodScore, constant: ConstantAnswer) -> bool:
 
 def _describe_constant(best: MethodScore, constant: ConstantAnswer) -> str:
     score = best.shown_score
-    if score.metric == "accuracy" or score.value is None or constant.score is None:
+    if constant.n_right is not None and best.n_right is not None and _by_count(best, constant):
         more = constant.n_right > best.n_right
         end = f", {best.name} only {best.n_right:,}" if more else " as well"
         return (
@@ -135,16 +136,22 @@ def _describe_constant(best: MethodScore, constant: ConstantAnswer) -> str:
         )
     return (
         f"Without looking at the rows, always answering {constant.label}, the "
-        f"{metric_words(score.metric)} is {_figure(constant.score)}, and that of {best.name} is "
-        f"{_figure(score.value)}"
+        f"{metric_words(score.metric)} is {figure(score.metric, constant.score)}, and that of "
+        f"{best.name} is {figure(score.metric, score.value)}"
     )
+
+
+def _by_count(best: MethodScore, constant: ConstantAnswer) -> bool:
+    score = best.shown_score
+    return score.metric == "accuracy" or score.value is None or constant.score is None
 
 
 def _against_incumbent(
     current: object, best: MethodScore, compared: Comparison
 ) -> tuple[Action, str]:
     """Return what follows from the comparison of the best new model with the one in use."""
-    by = f"(by {_figure(abs(compared.difference))} in {metric_words(compared.metric)})"
+    difference = figure(compared.metric, abs(compared.difference))
+    by = f"(by {difference} in {metric_words(compared.metric)})"
     if compared.verdict == "better" and best.name == QUILT:
         return "promote", f"Take this model: it is clearly better than the incumbent {by}."
     if compared.verdict == "better":
@@ -247,22 +254,30 @@ def _named_groups(selection: Selection) -> str:
 
 def _gained(selection: Selection, methods: Sequence[MethodScore]) -> str:
     quilt, *others = methods
-    if quilt.accuracy is None:
+    if not quilt.n_rows:
         return f"No rows of {selection.current} were held out, so what this gains is not known."
-    score = quilt.shown_score
-    low, high = (_share(end) for end in quilt.interval)
-    ends, by = f", 95 % interval {low} to {high}", ""
-    if score.metric != "accuracy" and score.value is not None and score.interval is not None:
-        ends, (first, last) = "", score.interval
-        by = (
-            f"; its {metric_words(score.metric)} is {_figure(score.value)} (95 % interval "
-            f"{_figure(first)} to {_figure(last)})"
-        )
     compared = "".join(f"; {_compare(other)}" for other in others)
+    rows = f"{plural(quilt.n_rows, 'held-out row')} of {selection.current}"
+    if quilt.n_right is None:
+        return f"On {rows}, the {_describe_score(quilt, ' of Quilt')}{compared}."
+    score, ends, by = quilt.shown_score, "", ""
+    if score.metric == "accuracy" or score.value is None or score.interval is None:
+        low, high = (_share(end) for end in quilt.interval or ())
+        ends = f", 95 % interval {low} to {high}"
+    else:
+        by = f"; its {_describe_score(quilt)}"
     return (
-        f"Of {plural(quilt.n_rows, 'held-out row')} of {selection.current}, Quilt gets "
-        f"{quilt.n_right:,} right ({_share(quilt.accuracy)}{ends}){by}{compared}."
+        f"Of {rows}, Quilt gets {quilt.n_right:,} right ({_share(quilt.accuracy)}{ends}){by}"
+        f"{compared}."
     )
+
+
+def _describe_score(method: MethodScore, whose: str = "") -> str:
+    """Return the score by the metric that decides, with its interval."""
+    score = method.shown_score
+    ends = [figure(score.metric, end) for end in score.interval or ()]
+    interval = f" (95 % interval {' to '.join(ends)})" if ends else ""
+    return f"{metric_words(score.metric)}{whose} is {figure(score.metric, score.value)}{interval}"
 
 
 def _compare(other: MethodScore) -> str:
@@ -271,21 +286,18 @@ def _compare(other: MethodScore) -> str:
     name = "the incumbent" if other.name == INCUMBENT else other.name
     if compared.metric == "accuracy":
         return (
-            f"{name} gets {other.n_right:,} right ({_share(other.accuracy)}), and Quilt is "
+            f"{name} gets {other.n_right or 0:,} right ({_share(other.accuracy)}), and Quilt is "
             f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} only Quilt gets right, "
             f"{other.losses:,} only {name})"
         )
-    low, high = compared.interval
-    difference, ends = _figure(compared.difference), f"{_figure(low)} to {_figure(high)}"
+    low, high = (figure(compared.metric, end) for end in compared.interval)
+    difference, ends = figure(compared.metric, compared.difference), f"{low} to {high}"
     by = f"difference {difference}, 95 % interval {ends}"
     if compared.metric != other.shown_score.metric:
         words = metric_words(compared.metric)
         return f"by {words} Quilt is {_VERDICTS[other.verdict]} than {name} ({by})"
-    return f"{name} has {_figure(value)}, and Quilt is {_VERDICTS[other.verdict]} ({by})"
-
-
-def _figure(value: float | None) -> str:
-    return f"{value:.3f}" if value is not None and math.isfinite(value) else "unknown"
+    has = figure(compared.metric, value)
+    return f"{name} has {has}, and Quilt is {_VERDICTS[other.verdict]} ({by})"
 
 
 def _share(value: float | None) -> str:

@@ -37,7 +37,8 @@ from driftquilt.data.column_types import (
 from driftquilt.decision.deciding import LabelledTable
 from driftquilt.decision.decision import REPORT, Origin
 from driftquilt.decision.journal import COUNT, Replayed, TrainedAt
-from driftquilt.decision.layout import Rows, clean_labels, read_labels
+from driftquilt.decision.labels import clean_labels, read_labels
+from driftquilt.decision.layout import Rows
 from driftquilt.decision.leakage import (
     find_leaking_columns_in_stream,
     leakage_warning,
@@ -246,7 +247,7 @@ def _train(
     rows = replace(rows, segments=pa.chunked_array([segments]))
     trained = {}
     for name, used in zip(BASELINES, (np.concatenate([past, current]), current), strict=True):
-        if len(current) >= plain.n_folds and len(np.unique(rows.labels.codes[used])) > 1:
+        if len(current) >= plain.n_folds and rows.are_enough(used):
             trained[name] = rows.fit(clone(plain), used)
     return trained
 

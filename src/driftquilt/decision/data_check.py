@@ -5,17 +5,17 @@ found and what to do, and the figures in it. Nothing is refused or changed. Of a
 columns are judged by 50,000 labelled rows, evenly spaced; labels and segments by all rows.
 
     near_perfect     all models are nearly always right on the held-out rows
-    label_leak       a column that alone separates the classes
+    label_text       texts among numbers to predict, which count as no label
+    label_leak       a column that alone separates the classes, or quarters of the numbers
     order            rows or segments that are not in order of time
     label_tail       a current segment of which only the first rows have a label
     missing_class    a class that the current rows lack, or only the held-out rows have
     similar_labels   classes that differ by blanks or case only
-    many_labels      so many whole numbers as classes that they may be amounts
     unlabelled       rows without a label
     segment_leak     a column whose values differ from segment to segment
     id               a column in which nearly every value is different
     sentinel         a number such as 999 or -1 that stands apart from the others and repeats
-    outlier          numbers far beyond the others
+    outlier          numbers far beyond the others; of the label, too
     rare_categories  a column of text with more values than can have a column of their own
     unused           a column that cannot be learned from
 
@@ -56,7 +56,8 @@ from driftquilt.data.column_types import (
 )
 from driftquilt.data.encoder import Text
 from driftquilt.data.labels import Codes, warn_of_order
-from driftquilt.decision.layout import Labels, Layout, Rows, lay_out, read_labels, spread
+from driftquilt.decision.labels import Amounts, AnyLabels, Labels, read_target
+from driftquilt.decision.layout import Layout, Rows, lay_out, spread
 from driftquilt.decision.leakage import (
     find_leaking_columns,
     label_auc,
@@ -65,12 +66,13 @@ from driftquilt.decision.leakage import (
     to_numbers,
 )
 from driftquilt.decision.measure import MethodScore, name_some
+from driftquilt.decision.scoring import Question
 from driftquilt.quilt.explanation import percent
 from driftquilt.text import plural
 
 Kind = Literal[
-    "near_perfect", "label_leak", "order", "label_tail", "missing_class", "similar_labels",
-    "many_labels", "unlabelled", "segment_leak", "id", "sentinel", "outlier", "rare_categories",
+    "near_perfect", "label_text", "label_leak", "order", "label_tail", "missing_class",
+    "similar_labels", "unlabelled", "segment_leak", "id", "sentinel", "outlier", "rare_categories",
     "unused",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)  # the most serious first
@@ -79,7 +81,7 @@ Numbers = NDArray[np.float64]
 _SAMPLE = 50_000  # labelled rows whose values are looked at
 _FEW = 100  # values, too few to judge
 _GIVES_AWAY = 0.98  # area under the ROC curve
-_MANY_LABELS = 20  # whole numbers as classes, above which they may be amounts
+_QUARTERS = (0.25, 0.5, 0.75)
 _TAIL = 0.1  # of a segment's rows, that a tail without labels has at least
 
 _BY_CHANCE = 7  # equal pairs to expect among amounts, where ids have none
@@ -100,9 +102,8 @@ _FAR_OUT = 10  # times as far from the median as 99 % of the others
 _RARE_ROWS = 0.05  # of all rows, below which rare categories do not matter
 _IS_CLOCK = 0.9  # rank correlation of a time with the rows
 _OUT_OF_PLACE = 0.05  # of a segment: by so much, and so many rows
-_PERFECT = 0.995  # accuracy
+_MAX_TEXTS = 3  # in a sentence
 _MIN_MEASURED = 100  # held-out rows
-_MIXED = 0.95  # share of the most common class, above which a high accuracy means little
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def check_data(
 ) -> tuple[Finding, ...]:
     """Return what to look at before training on a table; the arguments are those of `decide`."""
     check_table(table)
-    labels, facts, drop = read_labels(table, label), describe(table), set(drop)
+    labels, facts, drop = read_target(table, label), describe(table), set(drop)
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     columns = features(table, label, drop, facts=facts)
     facts = tuple(fact for fact in facts if fact.name not in drop)
@@ -136,7 +137,7 @@ def check_data(
 def find_problems(
     table: pa.Table,
     columns: pa.Table,
-    labels: Labels,
+    labels: AnyLabels,
     segments: Any,
     layout: Layout,
     facts: Iterable[ColumnFacts],
@@ -144,33 +145,41 @@ def find_problems(
     """Return the same, the most serious first; `columns` are those to learn from."""
     sample = spread(layout.rows, _SAMPLE)
     findings = (
-        *_check_labels(labels),
+        *(_check_amounts(labels) if isinstance(labels, Amounts) else _check_labels(labels)),
         *_check_order(table, labels.name, layout, sample),
         *_check_unlabelled(labels, segments, layout),
-        *_check_classes(layout, labels),
+        *(_check_classes(layout, labels) if isinstance(labels, Labels) else ()),
         *(_unused(fact) for fact in facts if not fact.used and fact.name != labels.name),
         *_check_columns(columns, labels, layout, np.sort(sample)),
     )
     return tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind)))
 
 
-def check_scores(methods: Sequence[MethodScore], n_alike: int) -> tuple[Finding, ...]:
-    """Return a finding if all models are nearly always right on rows that are not all alike.
-
-    `n_alike` of the rows have the most common label.
-    """
-    n_rows = methods[0].n_rows
-    worst = min(method.n_right for method in methods)
-    if n_rows < _MIN_MEASURED or worst < _PERFECT * n_rows:
+def check_scores(question: Question, methods: Sequence[MethodScore]) -> tuple[Finding, ...]:
+    """Return a finding if all models are nearly always right on the held-out rows."""
+    if len(question.y) < _MIN_MEASURED:
         return ()
-    if n_alike > _MIXED * n_rows:
+    words, figures = question.too_good(methods)
+    if not words:
         return ()
     sentence = (
-        f"all {len(methods)} models get at least {100 * worst / n_rows:.1f} % of "
-        f"{plural(n_rows, 'held-out row')} right, which real data seldom allow; look for a column "
-        "that is made from the label or known only after it"
+        f"all {len(methods)} models {words}, which real data seldom allow; look for a column that "
+        "is made from the label or known only after it"
     )
-    return (Finding("near_perfect", None, sentence, {"rows": n_rows, "accuracy": worst / n_rows}),)
+    return (Finding("near_perfect", None, sentence, figures),)
+
+
+def _check_amounts(labels: Amounts) -> Iterator[Finding]:
+    """Yield what is strange about the numbers to predict."""
+    values = labels.values[labels.known]
+    shown = values[spread(np.arange(len(values)), _SAMPLE)]
+    if labels.odd:
+        sentence = (
+            f"the label {labels.name!r} holds numbers, but also text such as "
+            f"{name_some([*map(repr, labels.odd[:_MAX_TEXTS])])}; such rows count as unlabelled"
+        )
+        yield Finding("label_text", None, sentence, {"texts": len(labels.odd)})
+    yield from _check_numbers(labels.name, pa.chunked_array([shown]), "label")
 
 
 def _check_labels(labels: Labels) -> Iterator[Finding]:
@@ -183,12 +192,6 @@ def _check_labels(labels: Labels) -> Iterator[Finding]:
             sentence = f"classes of {labels.name!r} differ by blanks or case only: {alike}; "
             figures = {"classes": len(names)}
             yield Finding("similar_labels", None, f"{sentence}write them in one way", figures)
-    if labels.classes.dtype.kind in "iu" and len(labels.classes) > _MANY_LABELS:
-        sentence = (
-            f"the label {labels.name!r} holds {len(labels.classes)} different whole numbers; if it "
-            "is an amount, bin it, for example into low, middle and high"
-        )
-        yield Finding("many_labels", None, sentence, {"classes": len(labels.classes)})
 
 
 def _meanings(labels: Labels) -> list[object]:
@@ -270,10 +273,10 @@ def _ranks(values: Numbers) -> NDArray[np.intp]:
     return ranks
 
 
-def _check_unlabelled(labels: Labels, segments: Any, layout: Layout) -> Iterator[Finding]:
+def _check_unlabelled(labels: AnyLabels, segments: Any, layout: Layout) -> Iterator[Finding]:
     if not layout.n_unlabelled:
         return
-    name, n_rows = layout.names[-1], len(labels.codes)
+    name, n_rows = layout.names[-1], len(labels.known)
     if layout.without_labels and not layout.later:
         which = layout.without_labels
         last = f"the last {len(which)} segments, {name_some(which)}, have"
@@ -337,15 +340,13 @@ def _unused(fact: ColumnFacts) -> Finding:
 
 
 def _check_columns(
-    columns: pa.Table, labels: Labels, layout: Layout, rows: Rows
+    columns: pa.Table, labels: AnyLabels, layout: Layout, rows: Rows
 ) -> Iterator[Finding]:
-    numbers: dict[object, int] = {}
-    place = np.array([numbers.setdefault(name, len(numbers)) for name in _meanings(labels)])
-    codes = place[labels.codes[rows]]
+    codes = _groups(labels, rows)
     reveals_segment = find_leaking_columns(columns, layout)
     for name in columns.column_names:
         values = take_rows(columns[name], rows)
-        yield from _gives_away(name, values, codes, labels.name)
+        yield from _gives_away(name, values, codes, labels)
         if name in reveals_segment:
             yield Finding("segment_leak", name, leakage_warning([name]))
         elif is_text(values.type) or pa.types.is_dictionary(values.type):
@@ -354,17 +355,32 @@ def _check_columns(
             yield from _check_numbers(name, values)
 
 
+def _groups(labels: AnyLabels, rows: Rows) -> Codes:
+    """Return what a column might separate: classes, or the quarters of numbers."""
+    if isinstance(labels, Amounts):
+        values = labels.of(rows)
+        ends = np.unique(np.quantile(values, _QUARTERS))
+        return np.searchsorted(ends, values, side="left").astype(np.int32)
+    numbers: dict[object, int] = {}
+    place = np.array([numbers.setdefault(name, len(numbers)) for name in _meanings(labels)])
+    codes: Codes = place[labels.codes[rows]]
+    return codes
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _gives_away(name: str, values: pa.ChunkedArray, codes: Codes, label: str) -> Iterator[Finding]:
+def _gives_away(
+    name: str, values: pa.ChunkedArray, codes: Codes, labels: AnyLabels
+) -> Iterator[Finding]:
     area = label_auc(values, codes, int(codes.max()) + 1)
     if area is None or area <= _GIVES_AWAY:
         return
+    parts = "low and high" if isinstance(labels, Amounts) else "the classes of"
     sentence = (
-        f"column {name!r} gives the label away: alone it separates the classes of "
-        f"{label!r} almost perfectly (AUC {area:.3f}); if it is made from the label, or not "
+        f"column {name!r} gives the label away: alone it separates {parts} "
+        f"{labels.name!r} almost perfectly (AUC {area:.3f}); if it is made from the label, or not "
         f"known when the model has to answer, leave it out with {_drop(name)}"
     )
     yield Finding("label_leak", name, sentence, {"auc": area})
@@ -421,19 +437,19 @@ class Sentinels(NamedTuple):
     others: Numbers
 
 
-def _check_numbers(name: str, column: pa.ChunkedArray) -> Iterator[Finding]:
+def _check_numbers(name: str, column: pa.ChunkedArray, what: str = "column") -> Iterator[Finding]:
     numbers = to_numbers(column)
     numbers = np.sort(numbers[np.isfinite(numbers)])
     if len(numbers) < _FEW:
         return
-    if _is_id(name, numbers):
+    if what == "column" and _is_id(name, numbers):
         yield _numeric_id(name, len(numbers))
         return
     values, n_rows, others = _find_sentinels(numbers)
     if values:
         which = " or ".join(f"{value:g}" for value in values)
         sentence = (
-            f"column {name!r} is {which} in {n_rows:,} of {len(numbers):,} rows looked at, apart "
+            f"{what} {name!r} is {which} in {n_rows:,} of {len(numbers):,} rows looked at, apart "
             f"from the others ({others[0]:g} to {others[-1]:g}); if that means missing or "
             "unknown, leave those cells empty"
         )
@@ -444,7 +460,7 @@ def _check_numbers(name: str, column: pa.ChunkedArray) -> Iterator[Finding]:
         low, high = np.quantile(others, (0.005, 0.995))
         far = max(extremes, key=lambda value: abs(value - others[len(others) // 2]))
         sentence = (
-            f"column {name!r} is far beyond its other values in {len(extremes):,} of "
+            f"{what} {name!r} is far beyond its other values in {len(extremes):,} of "
             f"{len(numbers):,} rows looked at, such as {far:g}, where 99 % lie between {low:g} and "
             f"{high:g}; check that they are real and in the same unit, and leave the cells empty "
             "if not"

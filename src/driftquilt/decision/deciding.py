@@ -6,8 +6,9 @@ Three models are trained in the same way and predict the same held-out rows:
     all data      both tests of a segment switched off, so that every past segment is used
     current only  no past at all
 
-The model is a net, or gradient boosting for which `QuiltSelector` chooses the past. That needs its
-rows in memory, so of very large tables it is given rows at even distances.
+The label is a class or a number (`task`), which goes the same way. The model is a net, or gradient
+boosting for which `QuiltSelector` chooses the past. That needs its rows in memory, so of very large
+tables it is given rows at even distances.
 
 No rows are copied to train on some of them: consecutive rows are sliced out of the Arrow table. If
 they are scattered, all rows are given and the others get weight 0, as if they were absent.
@@ -35,7 +36,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 
 from driftquilt import __version__
 from driftquilt.core.sampling import Sampling
@@ -53,16 +54,17 @@ from driftquilt.data.column_types import (
 from driftquilt.decision.advice import ALL_DATA, CURRENT_ONLY, INCUMBENT, QUILT
 from driftquilt.decision.data_check import check_scores, find_problems
 from driftquilt.decision.decision import Decision
-from driftquilt.decision.incumbent import read_incumbent
-from driftquilt.decision.layout import Labels, Layout, Rows, lay_out, read_labels, spread
+from driftquilt.decision.labels import AnyLabels, Labels, read_target
+from driftquilt.decision.layout import Layout, Rows, lay_out, spread
 from driftquilt.decision.leakage import note_leakage
-from driftquilt.decision.measure import MethodScore, metric_words, name_some
-from driftquilt.decision.scoring import Question
+from driftquilt.decision.measure import MethodScore, name_some
+from driftquilt.decision.scoring import score_methods
+from driftquilt.decision.task import TASKS, Task, outputs_of
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier, present_weights, refuse_unknown_classes
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.method import Fitted, TriedBound
-from driftquilt.quilt.metrics import Metric, Predictions, Scoring, find_metric
+from driftquilt.quilt.metrics import Metric, NumberMetric, Scoring
 from driftquilt.quilt.model_file import NET
 from driftquilt.quilt.models import (
     AUTO,
@@ -73,14 +75,16 @@ from driftquilt.quilt.models import (
     kind_of_model,
     make_selector,
 )
+from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.quilt.selector import QuiltSelector
 from driftquilt.text import plural, suggest
 
 #: Called with the name of the step that begins, the number of steps done, and of all steps.
 Watch: TypeAlias = Callable[[str, int, int], None]
-Chances: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+Outputs: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
-M = TypeVar("M", QuiltClassifier, QuiltSelector)
+M = TypeVar("M", QuiltClassifier, QuiltRegressor, QuiltSelector)
+Net = TypeVar("Net", QuiltClassifier, QuiltRegressor)
 
 #: Rows times columns that a model which is not a net is given.
 MAX_VALUES = 20_000_000
@@ -106,8 +110,10 @@ def decide(
     watch: Watch | None = None,
     estimator: Model | None = None,
     model: str = NET,
-    scoring: Scoring | None = None,
+    scoring: Scoring | NumberMetric | None = None,
     incumbent: str | None = None,
+    task: str | None = None,
+    **settings: Any,
 ) -> Decision:
     """Select, train and measure; `segments` is what a function of `cutting` returns.
 
@@ -115,29 +121,39 @@ def decide(
     left out. The last `holdout` of its rows is for measuring; with 0 nothing is measured. The
     columns in `drop` are not learned from: name the one that the segments came from.
 
-    `model` is the kind of model: "net", "lightgbm", "xgboost", "catboost", "hgb", or "auto" for the
-    better of "net" and "hgb". `estimator` is a QuiltClassifier with the settings of the net, or a
-    QuiltSelector around your own model.
+    The label holds classes or numbers, as `task` says ("classes" or "numbers"); without it, text
+    and booleans are classes, and numbers are if they are whole and no more than 20 different ones.
 
-    `scoring` is the metric by which methods are compared, as in `quilt.metrics`; default log loss.
-    It also chooses the bound and the blend of each method, unless the estimator has its own.
-    Of two classes, a threshold for it is tuned on validation rows where it scores answers.
-    `incumbent` is a column with the predictions of the model in use, to compare with: labels, or
-    of two classes the probability of the second. It is not learned from.
+    `model` is the kind of model: "net", "lightgbm", "xgboost", "catboost", "hgb", or "auto" for the
+    better of "net" and "hgb". `estimator` is a QuiltClassifier or QuiltRegressor with the settings
+    of the net, or a QuiltSelector around your own model; instead of the first two, `settings` are
+    theirs.
+
+    `scoring` is the metric by which methods are compared, as in `quilt.metrics`; default log loss,
+    or of numbers the mean absolute error. It also chooses the bound and the blend of each method,
+    unless the estimator has its own; a net for numbers goes by its loss. Of two classes, a
+    threshold for it is tuned on validation rows where it scores answers. `incumbent` is a column
+    with the predictions of the model in use, to compare with: labels, of two classes the
+    probability of the second, or numbers. It is not learned from.
     """
     begin_step = _Steps(watch)
     begin_step()
     check_table(table)
-    clf = _prepare(estimator, model, seed)
-    labels, facts = read_labels(table, label), describe(table)
-    refuse_unknown_classes(getattr(clf, "class_weight", None), labels.classes.tolist())
+    labels, facts = read_target(table, label, task), describe(table)
+    kind = TASKS[labels.task]
+    clf = _prepare(kind, estimator, model, seed, settings)
+    if isinstance(labels, Labels):
+        refuse_unknown_classes(getattr(clf, "class_weight", None), labels.classes.tolist())
     drop = {*drop, *([] if incumbent is None else [incumbent])}
     layout = lay_out(labels, segments, current=current, holdout=holdout)
     _refuse_holdout(layout, holdout, max(clf.n_folds, 2))
-    question, notes = _ask(table, labels, layout, scoring, incumbent, seed)
-    has_all_classes = len(labels.present(layout.trained)) == len(question.classes)
-    if clf.scoring is None and not question.metric.is_log_loss and has_all_classes:
-        clf.set_params(scoring=question.metric)
+    held_out, metric = spread(layout.held_out, _MAX_HELD_OUT), kind.find_metric(scoring)
+    _refuse_intervals(metric, clf, model)
+    question: Any = kind.question
+    question, notes = question.of(metric, labels, layout, held_out, seed).beside(
+        table, incumbent, labels, held_out
+    )
+    question.set_metric(clf, labels, layout)
     rows = LabelledTable.of(features(table, label, drop, facts=facts), labels, segments)
     learned = [fact for fact in facts if fact.name not in drop]
     checks = find_problems(table, rows.features, labels, segments, layout, learned)
@@ -149,12 +165,12 @@ def decide(
         choice = rows.choose(clf, used.rows, question.metric, seed)
         notes.append(choice.sentence())
     quilt = rows.fit(clf, used.rows) if choice is None else choice.model
-    methods = _measure(rows, used, layout.held_out, quilt, question, begin_step)
+    methods = _measure(rows, used, held_out, quilt, question, begin_step)
     trained = [method for method in methods if method.name != INCUMBENT]
     begin_step()
     return Decision(
         label=label,
-        classes=tuple(quilt.classes_.tolist()),
+        classes=tuple(quilt.classes_.tolist()) if isinstance(labels, Labels) else (),
         current=str(layout.names[-1]),
         n_rows=table.num_rows,
         n_current=len(layout.current),
@@ -163,16 +179,18 @@ def decide(
         seed=seed,
         selection=quilt.selection_,
         bounds=_bounds(quilt),
-        correct=_past_accuracies(rows, layout, quilt),
+        of_past=_measure_past(rows, layout, quilt),
         methods=methods,
         columns=leave_out(_learned(facts, quilt), label, drop),
         warnings=(*_warnings(layout, holdout), *used.notes, *notes),
         version=__version__,
         constant=question.constant(),
-        checks=(*check_scores(trained, question.n_alike), *checks),
+        checks=(*check_scores(question, trained), *checks),
         metric=question.metric.name,
         incumbent=incumbent,
-        threshold=quilt.threshold_,
+        threshold=getattr(quilt, "threshold_", None),
+        task=labels.task,
+        task_reason=labels.reason(),
         kind=kind_of_model(quilt),
         choice={} if choice is None else choice.scores,
         sets=tuple(quilt.search_) if isinstance(quilt, QuiltSelector) else (),
@@ -214,7 +232,7 @@ class _Used:
 
 def _bounds(quilt: Model) -> tuple[TriedBound, ...]:
     """Return the bounds that the net tried; of a selector, the net that ranks for it."""
-    net = quilt if isinstance(quilt, QuiltClassifier) else quilt.quilt_
+    net = quilt.quilt_ if isinstance(quilt, QuiltSelector) else quilt
     return () if net is None else tuple(net.search_)
 
 
@@ -239,27 +257,47 @@ class _Steps:
         self._done += 1
 
 
-def _prepare(estimator: Model | None, model: str, seed: int) -> Model:
+def _prepare(
+    kind: Task, estimator: Model | None, model: str, seed: int, settings: dict[str, Any]
+) -> Model:
     """Return the model to fit; to choose one, the net."""
     if model not in MODELS:
         raise InputError(f"unknown model {model!r}; {suggest(model, MODELS)}")
     if isinstance(estimator, QuiltSelector) and model == NET:
-        if not hasattr(estimator, "predict_proba"):
-            raise InputError(f"{estimator.estimator!r} gives no probabilities; give another model")
-        own: QuiltSelector = clone(estimator).set_params(random_state=seed)
-        return own
-    clf = QuiltClassifier() if estimator is None else estimator
-    if not isinstance(clf, QuiltClassifier) or not clf.encode:
+        return _prepare_own(kind, estimator, seed)
+    net = kind.make_net(**settings) if estimator is None else estimator
+    if not isinstance(net, kind.net) or not net.encode:
         raise InputError(
-            f"the estimator is {estimator!r}; give a QuiltClassifier that encodes columns "
-            "(encode='robust' or 'standard'), or without `model` a QuiltSelector"
+            f"the estimator is {net!r}, and the label holds {kind.name}; give a "
+            f"{kind.net.__name__} that encodes columns (encode='robust' or 'standard'), or without "
+            "`model` a QuiltSelector"
         )
-    if model != NET and clf.class_weight is not None:
+    if model != NET and getattr(net, "class_weight", None) is not None:
         raise InputError(f"class_weight is for the model {NET!r} only, but the model is {model!r}")
     if model in (NET, AUTO):
-        net: QuiltClassifier = clone(clf).set_params(random_state=seed)
-        return net
-    return make_selector(model, quilt=clf, random_state=seed)
+        own: Model = clone(net).set_params(random_state=seed)
+        return own
+    return make_selector(model, quilt=net, random_state=seed)
+
+
+def _prepare_own(kind: Task, selector: QuiltSelector, seed: int) -> QuiltSelector:
+    """Return a copy of a selector around the caller's own model."""
+    if is_regressor(selector) != (kind.name == "numbers"):
+        raise InputError(f"{selector.estimator!r} is not for a label that holds {kind.name}")
+    if not is_regressor(selector) and not hasattr(selector, "predict_proba"):
+        raise InputError(f"{selector.estimator!r} gives no probabilities; give another model")
+    own: QuiltSelector = clone(selector).set_params(random_state=seed)
+    return own
+
+
+def _refuse_intervals(metric: Metric | NumberMetric, clf: Model, model: str) -> None:
+    """Refuse a metric of intervals for models that give none."""
+    takes_intervals = isinstance(metric, NumberMetric) and metric.takes_intervals
+    if takes_intervals and (model != NET or isinstance(clf, QuiltSelector)):
+        raise InputError(
+            f"{metric.name} scores intervals, which only the model {NET!r} gives; compare by mae "
+            "or rmse"
+        )
 
 
 def _refuse_holdout(layout: Layout, holdout: float, n_min: int) -> None:
@@ -273,78 +311,40 @@ def _refuse_holdout(layout: Layout, holdout: float, n_min: int) -> None:
         )
 
 
-def _ask(
-    table: pa.Table,
-    labels: Labels,
-    layout: Layout,
-    scoring: Scoring | None,
-    incumbent: str | None,
-    seed: int,
-) -> tuple[Question, list[str]]:
-    """Return what is asked of the held-out rows, and notes on how it is answered."""
-    held_out, notes = spread(layout.held_out, _MAX_HELD_OUT), list[str]()
-    question = Question.of(scoring, labels, layout, held_out, seed)
-    if incumbent is not None:
-        known = replace(labels, classes=question.classes)
-        found = read_incumbent(table, incumbent, known, held_out)
-        question = replace(question, incumbent=found)
-    if question.metric.name == "accuracy" and question.is_one_sided:
-        question = replace(question, metric=find_metric("log_loss"))
-        notes.append("most held-out rows have the same label, so log loss decides, not accuracy")
-    if question.fallback is not None:
-        words, instead = map(metric_words, (question.metric.name, question.fallback.name))
-        notes.append(
-            f"the incumbent {incumbent!r} holds labels, so its {words} is not known, and it is "
-            f"compared by {instead}"
-        )
-    return question, notes
-
-
 def _measure(
     rows: LabelledTable,
     used: _Used,
     held_out: Rows,
     quilt: Model,
-    question: Question,
+    question: Any,
     begin_step: Callable[[], None],
 ) -> tuple[MethodScore, ...]:
-    held_out = spread(held_out, _MAX_HELD_OUT)
-    models, validation = dict[str, Predictions](), dict[str, float]()
+    models, validation = dict[str, Any](), dict[str, float]()
 
     def add(name: str, clf: Model, trained: Rows) -> None:
         folds = rows.hold_out(clf, trained, used.current)
-        chances = np.concatenate([fold.chances for fold in folds])
-        codes = np.concatenate([fold.y for fold in folds])
-        clf.threshold_ = question.tune(codes, chances)
-        validation[name] = rows.validation_accuracy(clf, folds)
-        found = rows.predict(clf, held_out)
-        models[name] = _align(clf, found, question.classes)
+        y, outputs = (np.concatenate(parts) for parts in zip(*folds, strict=True))
+        question.tune(clf, y, outputs)
+        validation[name] = question.validation(clf, folds)
+        models[name] = question.read(clf, rows.predict(clf, held_out))
 
     add(QUILT, quilt, used.rows)
     begin_step()
     other = clone(quilt)
-    if isinstance(other, QuiltClassifier):
+    if not isinstance(other, QuiltSelector):
         other.set_params(use_disparity=False, use_gain=False)
     add(ALL_DATA, rows.fit(other, used.rows, selects=False), used.rows)
     begin_step()
-    if len(np.unique(rows.labels.codes[used.current])) > 1:
+    if rows.are_enough(used.current):
         other = clone(quilt)  # frees the previous one, with the codes of all its rows
         add(CURRENT_ONLY, rows.fit(other, used.current, selects=False), used.current)
-    return question.score(models, validation)
+    return score_methods(question, models, validation)
 
 
-def _align(clf: Model, chances: Chances, classes: NDArray[Any]) -> Predictions:
-    """Return predictions over all classes; a model gives those it has not seen no chance."""
-    places = np.searchsorted(classes, clf.classes_)
-    full = np.zeros((len(chances), len(classes)))
-    full[:, places] = chances
-    return Predictions(full, places[np.searchsorted(clf.classes_, clf.answers(chances))])
-
-
-def _past_accuracies(rows: LabelledTable, layout: Layout, quilt: Model) -> dict[str, float]:
-    """Return the model's accuracy on a sample of each past segment."""
+def _measure_past(rows: LabelledTable, layout: Layout, quilt: Model) -> dict[str, float]:
+    """Return the model's accuracy, or its mean absolute error, on a sample of each past segment."""
     return {
-        str(name): float(rows.correct(quilt, spread(layout.of(k), _MAX_PAST_ROWS)).mean())
+        str(name): rows.measure(quilt, spread(layout.of(k), _MAX_PAST_ROWS))
         for k, name in enumerate(layout.names[:-1])
     }
 
@@ -359,10 +359,13 @@ def _warnings(layout: Layout, holdout: float) -> tuple[str, ...]:
 
 
 class FoldPredictions(NamedTuple):
-    """Codes and probabilities of the rows that one fold's model was not trained on."""
+    """What one fold's model says of rows that it was not trained on, and the truth.
 
-    y: NDArray[np.intp]
-    chances: Chances
+    Codes and probabilities, or numbers and predicted numbers (n, 1).
+    """
+
+    y: NDArray[Any]
+    outputs: Outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,13 +373,13 @@ class LabelledTable:
     """The columns to learn from, the label and the segment of each row."""
 
     features: pa.Table
-    labels: Labels
+    labels: AnyLabels
     segments: pa.ChunkedArray
     in_place: ArrowFrame
     incomplete: frozenset[str]  # columns with missing values
 
     @classmethod
-    def of(cls, features: pa.Table, labels: Labels, segments: Any) -> LabelledTable:
+    def of(cls, features: pa.Table, labels: AnyLabels, segments: Any) -> LabelledTable:
         """Prepare columns that have been checked."""
         if isinstance(segments, pa.Array):
             segments = pa.chunked_array([segments])
@@ -393,8 +396,9 @@ class LabelledTable:
             X, y, segments = self._read(rows)
             with _quiet():
                 return clf.fit(X, y, segments if selects else None)
-        seen = self.labels.classes[self.labels.present(rows)].tolist()
-        clf.set_params(class_weight=present_weights(clf.class_weight, seen))
+        if isinstance(clf, QuiltClassifier):
+            seen = np.unique(self.labels.of(rows)).tolist()
+            clf.set_params(class_weight=present_weights(clf.class_weight, seen))
         used = np.zeros(self.features.num_rows, dtype=bool)
         used[rows] = True
         X = self.features.select(self._names(used))
@@ -406,49 +410,66 @@ class LabelledTable:
             chunks = [c for a, n in parts for c in self.segments.slice(a, n).chunks]
             segments = pa.chunked_array(chunks, self.segments.type)
             X = pa.concat_tables([X.slice(a, n) for a, n in parts])
-            codes = [self.labels.codes[a : a + n] for a, n in parts]
-            y = self.labels.to_fit(codes[0] if len(codes) == 1 else np.concatenate(codes))
+            y = self.labels.to_fit([slice(a, a + n) for a, n in parts])
             return clf.fit(X, y, segments=segments).forget_rows()
 
-    def choose(self, net: Model, rows: Rows, metric: Metric, seed: int) -> ModelChoice:
+    def choose(
+        self, net: Model, rows: Rows, metric: Metric | NumberMetric, seed: int
+    ) -> ModelChoice:
         """Fit the net and gradient boosting on these rows, and choose."""
-        assert isinstance(net, QuiltClassifier)  # noqa: S101
+        assert not isinstance(net, QuiltSelector)  # noqa: S101
         X, y, segments = self._read(rows)
         with _quiet():
             return choose_model(X, y, segments, quilt=net, scoring=metric, random_state=seed)
 
+    def are_enough(self, rows: Rows) -> bool:
+        """Return whether a model can be trained on these rows alone: they differ in their label."""
+        return len(np.unique(self.labels.of(rows))) > 1
+
     def correct(self, clf: Model, rows: Rows) -> NDArray[np.bool_]:
-        """Return whether the answer to each row is its label."""
+        """Return whether the answer to each row is its class."""
+        assert not isinstance(clf, QuiltRegressor)  # noqa: S101
         right: NDArray[np.bool_] = clf.answers(self.predict(clf, rows)) == self.labels.of(rows)
         return right
 
-    def predict(self, clf: Model, rows: Rows) -> Chances:
-        """Return the probabilities of the classes that the model knows, some rows at a time."""
-        parts = np.split(rows, range(BLOCK, len(rows), BLOCK)) if len(rows) else []
-        nothing = np.zeros((0, len(clf.classes_)), dtype=np.float32)
-        if isinstance(clf, QuiltSelector):
-            columns = self.features.select([*clf.feature_names_in_])
-            return np.concatenate([nothing, *(clf.predict_proba(columns.take(p)) for p in parts)])
-        return np.concatenate([nothing, *(self._chances(clf, clf.model_, part) for part in parts)])
+    def measure(self, clf: Model, rows: Rows) -> float:
+        """Return the accuracy on these rows; of numbers, the mean absolute error."""
+        if isinstance(self.labels, Labels):
+            return float(self.correct(clf, rows).mean())
+        return float(np.abs(self.predict(clf, rows)[:, 0] - self.labels.of(rows)).mean())
+
+    def predict(self, clf: Model, rows: Rows) -> Outputs:
+        """Return what `outputs_of` returns, some rows at a time."""
+        if not len(rows):
+            return np.zeros((0, max(len(getattr(clf, "classes_", ())), 1)))
+        parts = np.split(rows, range(BLOCK, len(rows), BLOCK))
+        if isinstance(clf, QuiltClassifier):
+            return np.concatenate([self._chances(clf, clf.model_, part) for part in parts])
+        columns = self.features.select([*clf.feature_names_in_])
+        return np.concatenate([outputs_of(clf, columns.take(part)) for part in parts])
 
     def hold_out(self, clf: Model, trained: Rows, current: Rows) -> list[FoldPredictions]:
         """Return what models that are trained alike say of current rows they have not seen."""
         if isinstance(clf, QuiltClassifier):
             return self.predict_folds(clf, current)
-        y = np.searchsorted(clf.classes_, self.labels.of(current))
+        if isinstance(clf, QuiltRegressor):
+            return [FoldPredictions(*clf.held_out_numbers())]
+        y = self.labels.of(current)
+        if len(clf.classes_):
+            y = np.searchsorted(clf.classes_, y)
         if clf.held_out_ is not None:
             return [FoldPredictions(y, clf.held_out_)]
-        chances = np.zeros((len(y), len(clf.classes_)))
+        outputs = np.zeros((len(y), max(len(clf.classes_), 1)))
         for block in np.array_split(np.arange(len(y)), clf.n_folds):
             rest = trained[~np.isin(trained, current[block])]
             known = np.unique(self.labels.of(rest))
-            codes = np.searchsorted(clf.classes_, known)
+            places = np.searchsorted(clf.classes_, known) if len(clf.classes_) else np.zeros(1, int)
             if len(known) == 1:
-                chances[block[:, None], codes] = 1
+                outputs[block[:, None], places] = 1 if len(clf.classes_) else known
             else:
                 other = self.fit(clone(clf), rest, selects=False)
-                chances[block[:, None], codes] = self.predict(other, current[block])
-        return [FoldPredictions(y, chances)]
+                outputs[block[:, None], places] = self.predict(other, current[block])
+        return [FoldPredictions(y, outputs)]
 
     def predict_folds(self, clf: QuiltClassifier, current: Rows) -> list[FoldPredictions]:
         """Return what each fold's model says of the current rows it was not trained on.
@@ -471,17 +492,12 @@ class LabelledTable:
             for model, (_, part) in zip(clf.model_.by_fold(), divided, strict=True)
         ]
 
-    def validation_accuracy(self, clf: Model, folds: list[FoldPredictions]) -> float:
-        """Return the mean over folds of the accuracy on rows it was not trained on."""
-        shares = [(clf.answers(fold.chances) == clf.classes_[fold.y]).mean() for fold in folds]
-        return float(np.mean(shares))
-
     def _read(self, rows: Rows) -> tuple[pa.Table, Any, pa.ChunkedArray]:
         """Return these rows in memory: columns that have a value among them, labels, segments."""
         used = np.zeros(self.features.num_rows, dtype=bool)
         used[rows] = True
         X = self.features.select(self._names(used)).take(rows)
-        return X, self.labels.to_fit(self.labels.codes[rows]), self.segments.take(pa.array(rows))
+        return X, self.labels.to_fit([rows]), self.segments.take(pa.array(rows))
 
     def _names(self, used: NDArray[np.bool_]) -> list[str]:
         return [
@@ -490,17 +506,11 @@ class LabelledTable:
             if name not in self.incomplete or (present(self.features[name]) & used).any()
         ]
 
-    def _fit_weighed(
-        self, clf: QuiltClassifier, X: pa.Table, used: NDArray[np.bool_]
-    ) -> QuiltClassifier:
-        codes = self.labels.codes
-        # Unused rows get a label of a used row, so that no class is known that was not seen.
-        known = np.where(used, codes, codes[int(np.argmax(used))]).astype(np.int32)
-        weight = used.astype(np.float64)
-        clf.fit(X, self.labels.to_fit(known), self.segments, sample_weight=weight)
-        return clf.forget_rows()
+    def _fit_weighed(self, clf: Net, X: pa.Table, used: NDArray[np.bool_]) -> Net:
+        y, weight = self.labels.to_fit_weighed(used), used.astype(np.float64)
+        return clf.fit(X, y, self.segments, sample_weight=weight).forget_rows()
 
-    def _chances(self, clf: QuiltClassifier, model: Fitted, rows: Rows) -> Chances:
+    def _chances(self, clf: QuiltClassifier, model: Fitted, rows: Rows) -> Outputs:
         assert clf.encoder_ is not None  # noqa: S101
         with one_blas_thread():
             return model.predict_proba(clf.encoder_.transform(self.in_place.take(rows)))

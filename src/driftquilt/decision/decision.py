@@ -70,7 +70,7 @@ _ADDED = pa.schema(
 _NOT_IN_JSON = ("model", "layout")
 _NOT_IN_EARLY_FILES = (
     "cut", "constant", "origin", "checks", "metric", "incumbent", "threshold", "kind", "choice",
-    "sets",
+    "sets", "task", "task_reason", "of_past",
 )  # fmt: skip
 
 
@@ -118,7 +118,8 @@ class Decision:
     """Which past segments a model for the current one is trained on, and what that gains.
 
     `n_rows` counts the rows of the table, `n_current` the current rows trained on, `n_held_out`
-    those held out. `correct` is the model's accuracy on a sample of each past segment. `cut` says
+    those held out. `of_past` is the model's accuracy on a sample of each past segment, or of
+    numbers its mean absolute error. `task` is "classes" or "numbers", for a reason. `cut` says
     what the segments are, such as "the values of the column 'month'"; `constant` is how well the
     most common label does as an answer; `origin` names the command and its files; `checks` are what
     a person should look at in the data, None where an early version did not look. Methods are
@@ -140,7 +141,7 @@ class Decision:
     seed: int
     selection: Selection
     bounds: tuple[TriedBound, ...]
-    correct: dict[str, float]
+    of_past: dict[str, float]
     methods: tuple[MethodScore, ...]  # Quilt first
     columns: tuple[ColumnFacts, ...]
     warnings: tuple[str, ...]
@@ -155,6 +156,8 @@ class Decision:
     kind: str = NET
     choice: dict[str, float] = field(default_factory=dict)
     sets: tuple[TriedSet, ...] = ()
+    task: str = "classes"
+    task_reason: str = ""
     model: Model | None = field(default=None, repr=False)
     layout: Layout | None = field(default=None, repr=False)
 
@@ -179,11 +182,15 @@ class Decision:
                 "share": use.share,
                 "disparity": use.disparity.median,
                 "gain": use.gain.median,
-                "correct": self.correct.get(str(use.name)),
+                **self._of_segment(str(use.name)),
                 "why": use.why,
             }
             for use in self.selection
         ]
+
+    def _of_segment(self, name: str) -> dict[str, float | None]:
+        value, is_error = self.of_past.get(name), self.task == "numbers"
+        return {"correct": None if is_error else value, "error": value if is_error else None}
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but model and layout, with what follows from it for readers."""
@@ -238,7 +245,9 @@ class Decision:
                 "classes": tuple(data["classes"]),
                 "selection": Selection.from_json(data["selection"]),
                 "bounds": tuple(map(read_bound, data["bounds"])),
-                "correct": dict(data["correct"]),
+                "of_past": dict(data["of_past"] if "of_past" in data else data["correct"]),
+                "task": str(data.get("task", "classes")),
+                "task_reason": str(data.get("task_reason", "")),
                 "methods": tuple(map(MethodScore.from_json, data["methods"])),
                 "columns": tuple(ColumnFacts(**column) for column in data["columns"]),
                 "warnings": tuple(data["warnings"]),

@@ -1,7 +1,7 @@
 """Read what the model in use predicted, from a column of the table.
 
 A column holds labels, or for two classes the probability of the second one in sorted order.
-Labels are compared as text, so 1, 1.0 and "1" are the same.
+Labels are compared as text, so 1, 1.0 and "1" are the same. Of a regression it holds numbers.
 
 >>> labels = Labels("paid", np.array(["no", "yes"]), np.array([0, 1, 1]))
 >>> table = pa.table({"today": [0.2, 0.9, 0.4], "old": ["no", "yes", "no"]})
@@ -20,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from driftquilt.data.column_types import find_column, present
-from driftquilt.decision.layout import Labels, Rows
+from driftquilt.decision.labels import Amounts, AnyLabels, Labels
+from driftquilt.decision.layout import Rows
 from driftquilt.errors import InputError
-from driftquilt.quilt.metrics import Predictions
+from driftquilt.quilt.metrics import NumberPredictions, Predictions
 from driftquilt.text import listing, plural, suggest
 
 _TWO = 2
@@ -30,15 +31,7 @@ _TWO = 2
 
 def read_incumbent(table: pa.Table, name: str, labels: Labels, rows: Rows) -> Predictions:
     """Return the predictions of these rows; `InputError` if one is missing or makes no sense."""
-    if name == labels.name:
-        raise InputError(f"{name!r} is the label; give --incumbent the column with predictions")
-    column = find_column(table, name, "incumbent column").take(pa.array(rows))
-    missing = ~present(column)
-    if missing.any():
-        raise InputError(
-            f"the incumbent {name!r} is missing in {plural(int(missing.sum()), 'held-out row')}, "
-            f"first in row {int(rows[int(missing.argmax())])} (rows count from 0); fill it in"
-        )
+    column = _read_column(table, name, labels, rows)
     values = column.to_pylist()
     place = {_text(label): code for code, label in enumerate(labels.classes.tolist())}
     codes = [place.get(_text(value), -1) for value in values]
@@ -51,6 +44,35 @@ def read_incumbent(table: pa.Table, name: str, labels: Labels, rows: Rows) -> Pr
         f"the incumbent {name!r} predicts {odd!r}, which is not a class of {labels.name!r}; "
         f"{suggest(odd, [*place])}"
     )
+
+
+def read_numbers_of(table: pa.Table, name: str, labels: Amounts, rows: Rows) -> NumberPredictions:
+    """Return the numbers that were predicted for these rows."""
+    column = _read_column(table, name, labels, rows)
+    if not _is_number(column.type):
+        raise InputError(
+            f"the incumbent {name!r} holds {column.type}, but {labels.name!r} holds numbers; give "
+            "a column with predicted numbers"
+        )
+    values = column.cast(pa.float64()).to_numpy()
+    if not np.isfinite(values).all():
+        odd = int(rows[int(np.argmax(~np.isfinite(values)))])
+        raise InputError(f"the incumbent {name!r} is infinite in row {odd}; give a number")
+    return NumberPredictions(values)
+
+
+def _read_column(table: pa.Table, name: str, labels: AnyLabels, rows: Rows) -> pa.ChunkedArray:
+    """Return the predictions of these rows, none of which is missing."""
+    if name == labels.name:
+        raise InputError(f"{name!r} is the label; give --incumbent the column with predictions")
+    column = find_column(table, name, "incumbent column").take(pa.array(rows))
+    missing = ~present(column)
+    if missing.any():
+        raise InputError(
+            f"the incumbent {name!r} is missing in {plural(int(missing.sum()), 'held-out row')}, "
+            f"first in row {int(rows[int(missing.argmax())])} (rows count from 0); fill it in"
+        )
+    return column
 
 
 def _read_chances(name: str, p: Any, labels: Labels) -> Predictions:

@@ -11,7 +11,7 @@ is found by what it predicts alone: values, or 64 ranges of a number, are ranked
 have in one half of the rows, and the ranking is measured in the other half (area under the ROC
 curve, one class against the others).
 
->>> from driftquilt.decision.layout import Labels
+>>> from driftquilt.decision.labels import Labels
 >>> from driftquilt.decision.layout import lay_out
 >>> table = pa.table({"id": range(40), "x": [1.5, 2.5] * 20, "month": ["may"] * 20 + ["june"] * 20})
 >>> labels = Labels("y", np.array([0, 1]), np.tile(np.array([0, 1], dtype=np.int32), 20))
@@ -46,7 +46,8 @@ from driftquilt.data.column_types import (
     present,
 )
 from driftquilt.data.labels import Codes
-from driftquilt.decision.layout import Layout, Rows, clean_labels, spread
+from driftquilt.decision.labels import clean_labels
+from driftquilt.decision.layout import Layout, Rows, spread
 
 _FEW = 10  # rows of a segment, too few to judge
 _SAMPLE = 200  # rows of a segment whose numbers are looked at

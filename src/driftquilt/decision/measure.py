@@ -1,4 +1,4 @@
-"""The scores of a method on held-out rows, as values, and the exact test of two accuracies.
+"""The scores of a method on held-out rows, as values and in words, and the test of two accuracies.
 
 All models predict the same rows, so only the rows count that one predicts correctly and the other
 does not: between two equally good models each of these is a coin toss (McNemar's exact test).
@@ -28,6 +28,20 @@ _Z = 1.959963984540054  # 95 % of a normal distribution lie within so many devia
 _SIGNIFICANT = 0.05
 
 _MAX_NAMES = 4
+_DIGITS = 4  # of a figure in the unit of the label
+_WORDS = {
+    "roc_auc": "AUC",
+    "f1": "F1",
+    "cost": "mean cost",
+    "r2": "R2",
+    "neg_root_mean_squared_error": "RMSE",
+    "pinball": "pinball loss",
+}
+# Of numbers: their figures have the unit of the label, or its square.
+_IN_UNITS = (
+    "neg_mean_absolute_error", "neg_root_mean_squared_error", "neg_mean_squared_error",
+    "neg_median_absolute_error", "pinball",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -79,37 +93,119 @@ class Quality:
     confusion: tuple[tuple[int, ...], ...] = ()
     classes: tuple[str, ...] = ()
 
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """The figures that are shown beside the metric that decides, by the metric's name."""
+        return {"roc_auc": self.auc, "log_loss": self.log_loss}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "calibration": [part._asdict() for part in self.calibration]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Quality:
+        """Read what `to_json` returned."""
+        bins = tuple(CalibrationBin(**part) for part in data["calibration"])
+        confusion = tuple(tuple(map(int, row)) for row in data["confusion"])
+        classes = tuple(data["classes"])
+        return cls(**{**data, "calibration": bins, "confusion": confusion, "classes": classes})
+
+
+class Stretch(NamedTuple):
+    """Held-out rows in a row: the last one's number among them, and how far answers were off.
+
+    `error` is the mean absolute error. `low`, `middle` and `high` are quantiles (10, 50 and 90 %)
+    of what was missing: the truth minus the answer. `covered` is the share of the truths in their
+    intervals, None without intervals.
+    """
+
+    last: int
+    error: float
+    low: float
+    middle: float
+    high: float
+    covered: float | None
+
+
+@dataclass(frozen=True)
+class NumberQuality:
+    """What else there is to know of predicted numbers.
+
+    `bias` is the mean of what was missing, the truth minus the answer. `coverage` is the share of
+    the truths in intervals for 80 %, `width` the mean width of these; None of a model without
+    intervals. `stretches` are the held-out rows in order, `points` the truth and the answer of some
+    of them.
+    """
+
+    mae: float
+    rmse: float
+    r2: float | None
+    bias: float
+    coverage: float | None = None
+    width: float | None = None
+    stretches: tuple[Stretch, ...] = ()
+    points: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """The figures that are shown beside the metric that decides, by the metric's name."""
+        return {
+            "neg_mean_absolute_error": self.mae,
+            "neg_root_mean_squared_error": self.rmse,
+            "r2": self.r2,
+            "coverage": self.coverage,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "stretches": [part._asdict() for part in self.stretches]}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> NumberQuality:
+        """Read what `to_json` returned."""
+        stretches = tuple(Stretch(**part) for part in data["stretches"])
+        points = tuple((float(truth), float(answer)) for truth, answer in data["points"])
+        return cls(**{**data, "stretches": stretches, "points": points})
+
 
 @dataclass(frozen=True)
 class MethodScore:
     """One way to train, and its score on held-out rows; `wins` and `losses` are Quilt's against it.
 
-    `validation` is the accuracy on the current rows used for validation, averaged over folds; the
-    incumbent has none. A win is a row that Quilt predicts correctly and this method does not;
-    Quilt has none against itself. `against_quilt` is how Quilt compares with this method,
-    `against_incumbent` how this method compares with the incumbent. Early files have only counts.
+    `validation` is the accuracy on the current rows used for validation, averaged over folds, or
+    of numbers the mean absolute error; the incumbent has none. A win is a row that Quilt predicts
+    correctly and this method does not, or of numbers one that Quilt is closer to; Quilt has none
+    against itself. Numbers have no `n_right`. `against_quilt` is how Quilt compares with this
+    method, `against_incumbent` how this method compares with the incumbent. Early files have only
+    counts.
     """
 
     name: str
     validation: float | None
-    n_right: int = 0
+    n_right: int | None = 0
     n_rows: int = 0
     wins: int = 0
     losses: int = 0
     score: Score | None = None
     against_quilt: Comparison | None = None
     against_incumbent: Comparison | None = None
-    quality: Quality | None = None
+    quality: Quality | NumberQuality | None = None
 
     @property
     def accuracy(self) -> float | None:
-        """Accuracy on the held-out rows; None if there are none."""
-        return self.n_right / self.n_rows if self.n_rows else None
+        """Accuracy on the held-out rows; None if there are none, and of numbers."""
+        return self.n_right / self.n_rows if self.n_rows and self.n_right is not None else None
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the accuracy."""
-        return interval(self.n_right, self.n_rows)
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the accuracy; None of numbers."""
+        return None if self.n_right is None else interval(self.n_right, self.n_rows)
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """The accuracy, and other figures of the kind of task, by the metric's name."""
+        right = {} if self.n_right is None else {"accuracy": self.accuracy}
+        return right | ({} if self.quality is None else self.quality.figures)
 
     @property
     def comparison(self) -> Comparison:
@@ -135,15 +231,13 @@ class MethodScore:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with what follows from them for readers of the file."""
-        quality = self.quality
-        bins = () if quality is None else [part._asdict() for part in quality.calibration]
         return {
             **asdict(self),
             "accuracy": self.accuracy,
             "interval": self.interval,
             "p_value": self.comparison.p_value,
             "quilt_is": self.verdict,
-            "quality": None if quality is None else {**asdict(quality), "calibration": bins},
+            "quality": None if self.quality is None else self.quality.to_json(),
         }
 
     @classmethod
@@ -168,11 +262,8 @@ def _read(kind: type[_T], data: dict[str, Any] | None) -> _T | None:
     return kind(**{**data, **numbers, "interval": ends and tuple(map(_number, ends))})
 
 
-def _read_quality(data: dict[str, Any]) -> Quality:
-    bins = tuple(CalibrationBin(**part) for part in data["calibration"])
-    confusion = tuple(tuple(map(int, row)) for row in data["confusion"])
-    classes = tuple(data["classes"])
-    return Quality(**{**data, "calibration": bins, "confusion": confusion, "classes": classes})
+def _read_quality(data: dict[str, Any]) -> Quality | NumberQuality:
+    return Quality.from_json(data) if "confusion" in data else NumberQuality.from_json(data)
 
 
 def _number(value: float | None) -> float:
@@ -184,11 +275,12 @@ class ConstantAnswer(NamedTuple):
     """The best constant answer, how many held-out rows it gets right, and its score.
 
     Where probabilities are scored, it is the most common label of the current rows, and its
-    probabilities are the shares of the classes among them.
+    probabilities are the shares of the classes among them. Of numbers it is the median or the mean
+    of the current rows, and none is right.
     """
 
     label: str
-    n_right: int
+    n_right: int | None
     score: float | None = None
 
 
@@ -243,5 +335,29 @@ def metric_words(name: str) -> str:
     >>> metric_words("roc_auc"), metric_words("neg_log_loss"), metric_words("precision_at_5%")
     ('AUC', 'log loss', 'precision at 5%')
     """
-    known = {"roc_auc": "AUC", "f1": "F1", "cost": "mean cost"}
-    return known.get(name, name.removeprefix("neg_").replace("_", " "))
+    return _WORDS.get(name, name.removeprefix("neg_").replace("_", " "))
+
+
+def figure(metric: str, value: float | None) -> str:
+    """Return a score as people read it: three decimals, or in the unit of the label four digits.
+
+    >>> figure("roc_auc", 0.8125), figure("neg_mean_absolute_error", 38.2066)
+    ('0.812', '38.21')
+    """
+    if value is None or not math.isfinite(value):
+        return "unknown"
+    return amount(value) if metric in _IN_UNITS else f"{value:.3f}"
+
+
+def amount(value: float) -> str:
+    """Return a number in four digits, with a comma at thousands.
+
+    >>> amount(1234567.8), amount(12.3456), amount(0.00123456), amount(20.0)
+    ('1,234,568', '12.35', '0.001235', '20')
+    """
+    size = abs(value)
+    if size and not 1e-6 <= size < 1e15:  # noqa: PLR2004
+        return f"{value:.3e}"
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.{max(_DIGITS - 1 - math.floor(math.log10(size)), 0)}f}"

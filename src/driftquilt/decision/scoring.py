@@ -6,16 +6,19 @@ models are scored on the same rows, so their differences have an interval of the
 better if 95 % of the differences are above 0. Differences in accuracy are tested exactly instead
 (McNemar).
 
-    y         (n,)    places in `classes`
+    y         (n,)    places in `classes`, or numbers
     chances   (n, C)  probabilities
     counts    (b, n)  how often each of b draws has each row
 
-Higher is always better inside this module; what is shown has the sign that people expect.
+Higher is always better inside this module; what is shown has the sign that people expect. What is
+asked of the held-out rows is a `ClassQuestion` or a `NumberQuestion`: they know how the answers of
+a model are read, scored and described, and the rest is the same for both.
 
 >>> y, classes = np.array([0, 1, 0, 1] * 50), np.array(["no", "yes"])
 >>> sharp = Predictions.of(np.where(y[:, None] == [0, 1], 0.9, 0.1))
 >>> vague = Predictions.of(np.full((200, 2), 0.5))
->>> trial = Trial(find_metric("log_loss"), y, classes, {"sharp": sharp, "vague": vague})
+>>> scorer = ClassScorer(find_metric("log_loss"), classes)
+>>> trial = Trial(scorer, y, {"sharp": sharp, "vague": vague})
 >>> trial.score("sharp").value, trial.compare("sharp", "vague").verdict
 (0.105..., 'better')
 """
@@ -23,25 +26,32 @@ Higher is always better inside this module; what is shown has the sign that peop
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from driftquilt.decision.advice import INCUMBENT
-from driftquilt.decision.layout import Labels, Layout, Rows, spread
+from driftquilt.decision.incumbent import read_incumbent, read_numbers_of
+from driftquilt.decision.labels import Amounts, Labels
+from driftquilt.decision.layout import Layout, Rows, spread
 from driftquilt.decision.measure import (
     CalibrationBin,
     Comparison,
     ConstantAnswer,
     MethodScore,
+    NumberQuality,
     Quality,
     Score,
+    Stretch,
+    amount,
     interval,
     is_significant,
+    metric_words,
     p_value,
     verdict,
 )
@@ -50,46 +60,83 @@ from driftquilt.quilt.metrics import (
     Codes,
     Floats,
     Metric,
+    NumberMetric,
+    NumberPredictions,
     Predictions,
-    Scoring,
     confusion_counts,
     find_metric,
+    find_number_metric,
     is_fast,
     is_one_sided,
     tune_threshold,
     weighted_scores,
 )
+from driftquilt.quilt.selector import QuiltSelector
+from driftquilt.text import plural
 
 _TWO = 2
 _N_DRAWS, _N_BINS = 500, 10
 _DRAWN_AT_ONCE = 1_000_000  # rows; 8 MB
 _MAX_DRAWN, _MAX_SLOW = 20_000, 2_000  # rows of a draw; and where each draw is scored on its own
+_MAX_POINTS, _MAX_STRETCHES, _PER_STRETCH = 240, 40, 20  # of what is drawn; rows of a stretch
+_NEARLY_ALL, _NEARLY_ALL_VARIANCE = 0.995, 0.9995  # which real data seldom allow
+_ALIKE = 0.95  # share of the most common class, above which a high accuracy means little
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScorer:
+    """Scores predicted classes by a metric."""
+
+    metric: Metric
+    classes: NDArray[Any]
+
+    def scores(self, y: Codes, model: Predictions, counts: Floats) -> Floats:
+        """Return the score of each draw; higher is better, NaN where it is not defined."""
+        return weighted_scores(self.metric, y, model, self.classes, counts)
+
+    def errors(self, y: Codes, model: Predictions) -> Floats:
+        """Return how wrong the answer to each row is: 0 or 1."""
+        return np.not_equal(model.codes, y).astype(np.float64)
+
+    @property
+    def max_drawn(self) -> int:
+        """How many rows a draw may have."""
+        return _MAX_DRAWN if is_fast(self.metric) else _MAX_SLOW
+
+
+@dataclass(frozen=True, eq=False)
+class NumberScorer:
+    """Scores predicted numbers by a metric."""
+
+    metric: NumberMetric
+    max_drawn: int = _MAX_DRAWN
+
+    def scores(self, y: Floats, model: NumberPredictions, counts: Floats) -> Floats:
+        """Return the score of each draw; higher is better, NaN where it is not defined."""
+        return self.metric.weighted(y, model.values, model.ends, counts)
+
+    def errors(self, y: Floats, model: NumberPredictions) -> Floats:
+        """Return how wrong the answer to each row is."""
+        return np.abs(y - model.values)
 
 
 class Trial:
     """Models that predicted the same rows, compared by one metric; seeded, so it is repeatable."""
 
-    def __init__(
-        self,
-        metric: Metric,
-        y: Codes,
-        classes: NDArray[Any],
-        models: Mapping[str, Predictions],
-        seed: int = 0,
-    ) -> None:
-        self.metric, self._y, self._classes = metric, y, classes
-        self._models, self._seed = models, seed
+    def __init__(self, scorer: Any, y: NDArray[Any], models: Mapping[str, Any], seed: int = 0):
+        self.metric: Metric | NumberMetric = scorer.metric
+        self._scorer, self._y, self._models, self._seed = scorer, y, models, seed
 
     def value(self, name: str) -> float:
         """Return the score of a model; higher is better, NaN where it is not defined."""
         everything = np.ones((1, len(self._y)))
-        return float(self._score(self._y, self._models[name], everything)[0])
+        return float(self._scorer.scores(self._y, self._models[name], everything)[0])
 
     def score(self, name: str) -> Score:
         """Return the score of a model with its 95 % interval, as it is shown."""
         value = self.value(name)
         if self.metric.name == "accuracy":
-            low, high = interval(self._n_right(name), len(self._y))
+            low, high = interval(round(value * len(self._y)), len(self._y))
         else:
             low, high = _middle(value + self._deviations[name])
         if not math.isfinite(value):
@@ -114,27 +161,20 @@ class Trial:
         return Comparison(self.metric.name, difference, ends, p, found)
 
     def count(self, one: str, other: str) -> tuple[int, int]:
-        """Return how many rows only one of them, and only the other, answers correctly."""
-        ours, theirs = (self._models[name].codes == self._y for name in (one, other))
-        return int((ours & ~theirs).sum()), int((theirs & ~ours).sum())
-
-    def _n_right(self, name: str) -> int:
-        return int((self._models[name].codes == self._y).sum())
-
-    def _score(self, y: Codes, model: Predictions, counts: Floats) -> Floats:
-        return weighted_scores(self.metric, y, model, self._classes, counts)
+        """Return on how many rows the first is less wrong than the second, and the reverse."""
+        ours, theirs = (self._scorer.errors(self._y, self._models[name]) for name in (one, other))
+        return int((ours < theirs).sum()), int((theirs < ours).sum())
 
     @cached_property
     def _deviations(self) -> dict[str, Floats]:
         """How far the score of each draw is from the score of all rows drawn from."""
-        limit = _MAX_DRAWN if is_fast(self.metric) else _MAX_SLOW
-        rows = spread(np.arange(len(self._y)), limit)
+        rows, score = spread(np.arange(len(self._y)), self._scorer.max_drawn), self._scorer.scores
         y, models = self._y[rows], {name: m.take(rows) for name, m in self._models.items()}
-        centre = {n: self._score(y, m, np.ones((1, len(y))))[0] for n, m in models.items()}
+        centre = {n: score(y, m, np.ones((1, len(y))))[0] for n, m in models.items()}
         draws: dict[str, list[Floats]] = {name: [] for name in models}
         for counts in _draw(len(y), self._seed):
             for name, model in models.items():
-                draws[name].append(self._score(y, model, counts))
+                draws[name].append(score(y, model, counts))
         return {name: np.concatenate(parts) - centre[name] for name, parts in draws.items()}
 
 
@@ -199,9 +239,47 @@ def _calibrate(y: Codes, chances: Floats) -> tuple[CalibrationBin, ...]:
     )
 
 
+def describe_numbers(y: Floats, model: NumberPredictions) -> NumberQuality:
+    """Return the errors of predicted numbers, over all held-out rows and along them."""
+    off = y - model.values
+    covered = width = None
+    if model.ends is not None:
+        low, high = model.ends.T
+        covered, width = (low <= y) & (y <= high), float((high - low).mean())
+    r2 = find_number_metric("r2").score(y, model.values)
+    shown = spread(np.arange(len(y)), _MAX_POINTS)
+    points = zip(y[shown].tolist(), model.values[shown].tolist(), strict=True)
+    return NumberQuality(
+        float(np.abs(off).mean()),
+        float(np.sqrt((off**2).mean())),
+        r2 if math.isfinite(r2) else None,
+        float(off.mean()),
+        None if covered is None else float(covered.mean()),
+        width,
+        _stretches(off, covered),
+        tuple((_short(truth), _short(answer)) for truth, answer in points),
+    )
+
+
+def _stretches(off: Floats, covered: NDArray[np.bool_] | None) -> tuple[Stretch, ...]:
+    n_parts = min(_MAX_STRETCHES, -(-len(off) // _PER_STRETCH))
+    stretches = []
+    for part in np.array_split(np.arange(len(off)), n_parts):
+        low, middle, high = map(_short, np.quantile(off[part], (0.1, 0.5, 0.9)))
+        error, last = _short(np.abs(off[part]).mean()), int(part[-1]) + 1
+        share = None if covered is None else _short(covered[part].mean())
+        stretches.append(Stretch(last, error, low, middle, high, share))
+    return tuple(stretches)
+
+
+def _short(value: float) -> float:
+    """Return a number with six digits, which is all that a drawing has room for."""
+    return float(f"{value:.6g}")
+
+
 @dataclass(frozen=True, eq=False)
-class Question:
-    """Which model predicts these rows best: the rows, and the metric that decides.
+class ClassQuestion:
+    """Which model predicts the classes of these rows best: the rows, and the metric that decides.
 
     `incumbent` are the predictions of the model in use. If they are labels and the metric takes
     probabilities, comparisons with it go by `fallback`.
@@ -216,15 +294,9 @@ class Question:
 
     @classmethod
     def of(
-        cls,
-        scoring: Scoring | None,
-        labels: Labels,
-        layout: Layout,
-        held_out: Rows,
-        seed: int = 0,
-    ) -> Question:
+        cls, metric: Metric, labels: Labels, layout: Layout, held_out: Rows, seed: int = 0
+    ) -> ClassQuestion:
         """Ask about these held-out rows; only classes that were seen count."""
-        metric = find_metric(scoring)
         seen = np.union1d(labels.present(layout.trained), labels.present(held_out))
         y, classes = np.searchsorted(seen, labels.codes[held_out]), labels.classes[seen]
         counts = labels.count(layout.current)[seen]
@@ -234,15 +306,31 @@ class Question:
             raise InputError(f"{metric.name} takes two classes, not {len(classes)}")
         return cls(metric, y, classes, counts / counts.sum(), None, seed)
 
+    def beside(
+        self, table: pa.Table, name: str | None, labels: Labels, rows: Rows
+    ) -> tuple[ClassQuestion, list[str]]:
+        """Return the question with the incumbent in a column, and notes on how it is answered."""
+        question, notes = self, list[str]()
+        if name is not None:
+            known = replace(labels, classes=self.classes)
+            question = replace(self, incumbent=read_incumbent(table, name, known, rows))
+        if question.metric.name == "accuracy" and question.is_one_sided:
+            question = replace(question, metric=find_metric("log_loss"))
+            notes.append(
+                "most held-out rows have the same label, so log loss decides, not accuracy"
+            )
+        if question.fallback is not None:
+            words, instead = map(metric_words, (question.metric.name, question.fallback.name))
+            notes.append(
+                f"the incumbent {name!r} holds labels, so its {words} is not known, and it is "
+                f"compared by {instead}"
+            )
+        return question, notes
+
     @property
     def is_one_sided(self) -> bool:
         """Whether so many held-out rows have the same label that accuracy says little."""
         return is_one_sided(np.bincount(self.y))
-
-    @property
-    def n_alike(self) -> int:
-        """How many held-out rows have the most common label."""
-        return int(np.bincount(self.y).max(initial=0))
 
     @property
     def fallback(self) -> Metric | None:
@@ -251,44 +339,49 @@ class Question:
             return None
         return find_metric("balanced_accuracy" if self.is_one_sided else "accuracy")
 
-    def tune(self, y: Codes, chances: Floats) -> float | None:
-        """Return the threshold for the answers that are compared; see `tune_threshold`."""
-        if chances.shape[1] != len(self.classes):
-            return None
-        return tune_threshold(self.fallback or self.metric, y, chances, self.classes)
+    def read(self, clf: Any, chances: NDArray[Any]) -> Predictions:
+        """Return predictions over all classes; a model gives those it has not seen no chance."""
+        places = np.searchsorted(self.classes, clf.classes_)
+        full = np.zeros((len(chances), len(self.classes)))
+        full[:, places] = chances
+        answers = places[np.searchsorted(clf.classes_, clf.answers(chances))]
+        return Predictions(full, answers)
 
-    def score(
-        self, models: Mapping[str, Predictions], validation: Mapping[str, float]
-    ) -> tuple[MethodScore, ...]:
-        """Return the scores of all methods, the incumbent's last; Quilt comes first in `models`."""
-        first = next(iter(models))
-        if not len(self.y):
-            return tuple(MethodScore(name, validation[name]) for name in models)
-        found = {**models, **({} if self.incumbent is None else {INCUMBENT: self.incumbent})}
-        with_chances = {n: m for n, m in found.items() if self.fallback is None or m.has_chances}
-        trial = Trial(self.metric, self.y, self.classes, with_chances, self.seed)
-        last = trial
-        if self.fallback is not None:
-            last = Trial(self.fallback, self.y, self.classes, found, self.seed)
+    def set_metric(self, clf: Any, labels: Labels, layout: Layout) -> None:
+        """Let the metric choose bound and blend too, unless the model has one of its own.
 
-        def of(name: str) -> MethodScore:
-            wins, losses = last.count(first, name)
-            has_score, is_old = name in with_chances, name == INCUMBENT
-            unknown = Score(self.metric.name, lower_is_better=self.metric.is_loss)
-            return MethodScore(
-                name,
-                validation.get(name),
-                int((found[name].codes == self.y).sum()),
-                len(self.y),
-                wins,
-                losses,
-                trial.score(name) if has_score else unknown,
-                None if name == first else (last if is_old else trial).compare(first, name),
-                None if is_old or INCUMBENT not in found else last.compare(name, INCUMBENT),
-                describe(self.y, found[name], self.classes),
-            )
+        Classes that no row to train on has would be unknown to it.
+        """
+        has_all_classes = len(labels.present(layout.trained)) == len(self.classes)
+        if clf.scoring is None and not self.metric.is_log_loss and has_all_classes:
+            clf.set_params(scoring=self.metric)
 
-        return tuple(map(of, found))
+    def validation(self, clf: Any, folds: Sequence[tuple[Codes, NDArray[Any]]]) -> float:
+        """Return the mean over folds of the accuracy on rows it was not trained on."""
+        return float(np.mean([(clf.answers(p) == clf.classes_[y]).mean() for y, p in folds]))
+
+    def tune(self, clf: Any, y: Codes, chances: NDArray[Any]) -> None:
+        """Set the threshold of a model for the answers that are compared; see `tune_threshold`."""
+        clf.threshold_ = None
+        if chances.shape[1] == len(self.classes):
+            metric = self.fallback or self.metric
+            clf.threshold_ = tune_threshold(metric, y, chances, self.classes)
+
+    def scorer(self, metric: Metric) -> ClassScorer:
+        """Return what scores predictions of these rows."""
+        return ClassScorer(metric, self.classes)
+
+    def describe(self, model: Predictions) -> Quality:
+        """Return other figures of a model."""
+        return describe(self.y, model, self.classes)
+
+    def has_score(self, model: Predictions) -> bool:
+        """Return whether the metric is known of a model."""
+        return self.fallback is None or model.has_chances
+
+    def n_right(self, model: Predictions) -> int:
+        """Return how many answers are right."""
+        return int((model.codes == self.y).sum())
 
     def constant(self) -> ConstantAnswer | None:
         """Return the best answer that is the same for every row; none without held-out rows."""
@@ -304,7 +397,159 @@ class Question:
         values = [float(score[0]) for score in scores]
         is_free = self.metric.uses_answers and self.metric.name != "accuracy"
         best = int(np.argmax(values) if is_free else self.shares.argmax())
-        value = -values[best] if self.metric.is_loss else values[best]
         n_right = int((self.y == best).sum())
-        known = value if math.isfinite(value) else None
-        return ConstantAnswer(str(self.classes[best]), n_right, known)
+        return ConstantAnswer(str(self.classes[best]), n_right, _shown(self.metric, values[best]))
+
+    def too_good(self, methods: Sequence[MethodScore]) -> tuple[str, dict[str, float]]:
+        """Return in words that all models are nearly always right, if rows are not all alike."""
+        n_alike = np.bincount(self.y).max(initial=0)
+        worst = min(method.accuracy or 0.0 for method in methods)
+        if worst < _NEARLY_ALL or n_alike > _ALIKE * len(self.y):
+            return "", {}
+        words = f"get at least {100 * worst:.1f} % of {plural(len(self.y), 'held-out row')} right"
+        return words, {"rows": len(self.y), "accuracy": worst}
+
+
+@dataclass(frozen=True, eq=False)
+class NumberQuestion:
+    """Which model predicts the numbers of these rows best: the rows, and the metric that decides.
+
+    `constant_value` is the best constant answer by the current rows. `incumbent` are the
+    predictions of the model in use; they have no intervals, so a metric of intervals has a
+    `fallback`.
+    """
+
+    metric: NumberMetric
+    y: Floats
+    constant_value: float
+    constant_ends: Floats
+    incumbent: NumberPredictions | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(
+        cls, metric: NumberMetric, labels: Amounts, layout: Layout, held_out: Rows, seed: int = 0
+    ) -> NumberQuestion:
+        """Ask about these held-out rows."""
+        current = labels.of(layout.current)
+        best = float(current.mean() if metric.is_squared else np.median(current))
+        ends = np.quantile(current, (0.1, 0.9))
+        return cls(metric, labels.of(held_out), best, ends, None, seed)
+
+    def beside(
+        self, table: pa.Table, name: str | None, labels: Amounts, rows: Rows
+    ) -> tuple[NumberQuestion, list[str]]:
+        """Return the question with the incumbent in a column, and notes on how it is answered."""
+        if name is None:
+            return self, []
+        question = replace(self, incumbent=read_numbers_of(table, name, labels, rows))
+        if question.fallback is None:
+            return question, []
+        words, instead = map(metric_words, (self.metric.name, question.fallback.name))
+        return question, [
+            f"the incumbent {name!r} has no intervals, so its {words} is not known, and it is "
+            f"compared by {instead}"
+        ]
+
+    @property
+    def fallback(self) -> NumberMetric | None:
+        """The metric for comparisons with numbers alone, where the chosen one takes intervals."""
+        if self.incumbent is None or not self.metric.takes_intervals:
+            return None
+        return find_number_metric("mae")
+
+    def read(self, clf: Any, outputs: NDArray[Any]) -> NumberPredictions:  # noqa: ARG002
+        """Return predictions."""
+        return NumberPredictions.of(outputs)
+
+    def set_metric(self, clf: Any, labels: Amounts, layout: Layout) -> None:  # noqa: ARG002
+        """Let the metric choose the blend too; a net goes by its own loss."""
+        if isinstance(clf, QuiltSelector) and clf.scoring is None:
+            clf.set_params(scoring=self.metric)
+
+    def validation(self, clf: Any, folds: Sequence[tuple[Floats, NDArray[Any]]]) -> float:  # noqa: ARG002
+        """Return the mean absolute error on rows it was not trained on."""
+        y, outputs = (np.concatenate(parts) for parts in zip(*folds, strict=True))
+        return float(np.abs(y - outputs[:, 0]).mean())
+
+    def tune(self, clf: Any, y: Floats, outputs: NDArray[Any]) -> None:
+        """Leave a model as it is: numbers have no threshold."""
+
+    def scorer(self, metric: NumberMetric) -> NumberScorer:
+        """Return what scores predictions of these rows."""
+        return NumberScorer(metric)
+
+    def describe(self, model: NumberPredictions) -> NumberQuality:
+        """Return other figures of a model."""
+        return describe_numbers(self.y, model)
+
+    def has_score(self, model: NumberPredictions) -> bool:
+        """Return whether the metric is known of a model."""
+        return self.fallback is None or model.ends is not None
+
+    def n_right(self, model: NumberPredictions) -> None:
+        """Return nothing: no number is right."""
+
+    def constant(self) -> ConstantAnswer | None:
+        """Return the best answer that is the same for every row; none without held-out rows."""
+        if not len(self.y):
+            return None
+        answers, ends = np.full(len(self.y), self.constant_value), self.constant_ends
+        value = self.metric.score(self.y, answers, np.tile(ends, (len(self.y), 1)))
+        return ConstantAnswer(amount(self.constant_value), None, _shown(self.metric, value))
+
+    def too_good(self, methods: Sequence[MethodScore]) -> tuple[str, dict[str, float]]:
+        """Return in words that all models are nearly always right."""
+        worst = min(method.figures.get("r2") or 0.0 for method in methods)
+        if worst < _NEARLY_ALL_VARIANCE:
+            return "", {}
+        rows = plural(len(self.y), "held-out row")
+        words = f"explain at least {100 * worst:.2f} % of the variance of {rows}"
+        return words, {"rows": len(self.y), "r2": worst}
+
+
+Question: TypeAlias = ClassQuestion | NumberQuestion
+
+
+def score_methods(
+    question: Any, models: Mapping[str, Any], validation: Mapping[str, float]
+) -> tuple[MethodScore, ...]:
+    """Return the scores of all methods, the incumbent's last; Quilt comes first in `models`."""
+    first = next(iter(models))
+    if not len(question.y):
+        n_right = 0 if isinstance(question, ClassQuestion) else None
+        return tuple(MethodScore(name, validation[name], n_right) for name in models)
+    found = dict(models)
+    if question.incumbent is not None:
+        found[INCUMBENT] = question.incumbent
+    scored = {name: model for name, model in found.items() if question.has_score(model)}
+    trial = Trial(question.scorer(question.metric), question.y, scored, question.seed)
+    last = trial
+    if question.fallback is not None:
+        last = Trial(question.scorer(question.fallback), question.y, found, question.seed)
+    unknown = Score(question.metric.name, lower_is_better=question.metric.is_loss)
+
+    def of(name: str) -> MethodScore:
+        wins, losses = last.count(first, name)
+        is_old = name == INCUMBENT
+        return MethodScore(
+            name,
+            validation.get(name),
+            question.n_right(found[name]),
+            len(question.y),
+            wins,
+            losses,
+            trial.score(name) if name in scored else unknown,
+            None if name == first else (last if is_old else trial).compare(first, name),
+            None if is_old or INCUMBENT not in found else last.compare(name, INCUMBENT),
+            question.describe(found[name]),
+        )
+
+    return tuple(map(of, found))
+
+
+def _shown(metric: Metric | NumberMetric, value: float) -> float | None:
+    """Return a score as it is shown; none where it is not defined."""
+    if not math.isfinite(value):
+        return None
+    return -value if metric.is_loss else value

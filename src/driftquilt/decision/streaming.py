@@ -23,7 +23,7 @@ from driftquilt.data.arrow import note_read
 from driftquilt.data.column_types import check_table, describe, features, present
 from driftquilt.data.frame import Label, Row, read_at, read_label, read_row
 from driftquilt.decision.cutting import Segments, coded, refuse_one
-from driftquilt.decision.layout import clean_labels
+from driftquilt.decision.labels import clean_labels
 from driftquilt.detectors.named import make_detector
 from driftquilt.errors import InputError
 from driftquilt.stream.learning import Learning

@@ -50,7 +50,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftquilt.core.segment import History, Pick, Segment, gather
-from driftquilt.quilt.metrics import Metric, Predictions, tune_threshold, weigh, weighted_scores
+from driftquilt.quilt.metrics import (
+    Metric,
+    NumberMetric,
+    Predictions,
+    tune_threshold,
+    weigh,
+    weighted_scores,
+)
 
 __all__ = [
     "ONE_ERROR",
@@ -238,29 +245,34 @@ def replace_mixture(scores: NDArray[np.float64]) -> int:
 class Judge:
     """Scores models by a metric, of rows that they were not trained on; all rows count alike.
 
+    Of a metric of numbers, outputs are predicted numbers (n, 1), and there are no classes.
+
     A metric of answers, such as F1, goes by the threshold that suits each model best if there are
     two classes, as a rare class is hardly ever the most probable one. Of more classes it goes by
     the most probable answer, times `class_weights`; costs go by the cheapest one.
     """
 
-    metric: Metric
+    metric: Metric | NumberMetric
     classes: NDArray[Any]
     class_weights: Sequence[float] = ()
 
-    def scores(self, y: NDArray[Any], chances: NDArray[Any]) -> NDArray[np.float64]:
+    def scores(self, y: NDArray[Any], outputs: NDArray[Any]) -> NDArray[np.float64]:
         """Return the score of all rows, and those without each block, for `choose_by_score`."""
         counts = np.ones((1 + len(blocks_of(len(y))), len(y)))
         for number, block in enumerate(blocks_of(len(y)), start=1):
             counts[number, block] = 0
-        return weighted_scores(self.metric, y, self._answers(y, chances), self.classes, counts)
+        if isinstance(self.metric, NumberMetric):
+            return self.metric.weighted(y, outputs[:, 0], None, counts)
+        answers = self._answers(self.metric, y, outputs)
+        return weighted_scores(self.metric, y, answers, self.classes, counts)
 
-    def _answers(self, y: NDArray[Any], chances: NDArray[Any]) -> Predictions:
-        threshold = tune_threshold(self.metric, y, chances, self.classes)
+    def _answers(self, metric: Metric, y: NDArray[Any], chances: NDArray[Any]) -> Predictions:
+        threshold = tune_threshold(metric, y, chances, self.classes)
         if threshold is not None:
             return Predictions.of(chances, weigh(threshold))
-        if self.metric.costs is not None:
+        if metric.costs is not None:
             p = np.asarray(chances, dtype=np.float64)
-            return Predictions(p, self.metric.decide(p, self.classes))
+            return Predictions(p, metric.decide(p, self.classes))
         return Predictions.of(chances, np.array(self.class_weights) if self.class_weights else None)
 
 

@@ -258,6 +258,10 @@ class QuiltClassifier(ClassifierMixin, QuiltEstimator):  # type: ignore[misc]
         with one_blas_thread():
             return self.model_.predict_proba(to_matrix(rows, self.encoder_, self.learner_))
 
+    def predict_encoded(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the class probabilities of rows that were encoded before."""
+        return self.model_.predict_proba(X)
+
     def to_onnx(self, *, missing: str = "") -> bytes:
         """Return the model and its encoding as one ONNX graph, for runtimes without driftquilt.
 

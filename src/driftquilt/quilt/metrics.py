@@ -23,6 +23,8 @@ computation. Metrics that are not computed here go through `Metric.score`, one d
 
 Of two classes, the second in sorted order is the positive one, as in scikit-learn.
 
+A `NumberMetric` does the same for predictions that are numbers: `find_number_metric`.
+
 >>> y, chances = np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
 >>> round(find_metric("accuracy").score(y, chances, np.array(["no", "yes"])), 3)
 0.667
@@ -50,7 +52,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from driftquilt.data.labels import codes_by_name
@@ -62,6 +64,7 @@ __all__ = [
     "Floats",
     "Metric",
     "NumberMetric",
+    "NumberPredictions",
     "Predictions",
     "Scoring",
     "confusion_counts",
@@ -96,14 +99,10 @@ _OF_NUMBERS = {
     "mae": "neg_mean_absolute_error",
     "rmse": "neg_root_mean_squared_error",
     "mse": "neg_mean_squared_error",
+    "mape": "neg_mean_absolute_percentage_error",
 }
-_NUMBER_SCORERS = (
-    *_OF_NUMBERS.values(),
-    "neg_median_absolute_error",
-    "neg_mean_absolute_percentage_error",
-    "explained_variance",
-    "r2",
-)
+_PINBALL = "pinball"
+_LEVELS = np.array([0.1, 0.5, 0.9])  # of the lower end, the answer and the upper end
 _N_THRESHOLDS = 99
 _MOST = 2.0**53  # rows
 _FROM_CONFUSION = ("f1", "balanced_accuracy", "precision", "recall")
@@ -200,11 +199,11 @@ def find_metric(scoring: Scoring | None) -> Metric:
 class NumberMetric:
     """A named score of predictions that are numbers; higher is better.
 
-    `is_squared` says that large errors count by their square, as with `rmse` and `r2`.
+    `is_squared` says that large errors count by their square, as with `rmse` and `r2`;
+    `takes_intervals` that the ends of intervals are scored and not only answers.
     """
 
     name: str
-    scorer: Callable[[Any, NDArray[Any], NDArray[Any]], float]
 
     @property
     def is_squared(self) -> bool:
@@ -214,45 +213,117 @@ class NumberMetric:
     @property
     def is_loss(self) -> bool:
         """Whether the score is a negated loss, to be shown without its sign."""
-        return self.name.startswith("neg_")
+        return self.takes_intervals or self.name.startswith("neg_")
 
-    def score(self, y: NDArray[Any], predicted: NDArray[Any]) -> float:
-        """Return the score of these predictions; NaN without rows."""
+    @property
+    def takes_intervals(self) -> bool:
+        """Whether it needs intervals for 80 %."""
+        return self.name == _PINBALL
+
+    def score(
+        self, y: NDArray[Any], predicted: NDArray[Any], ends: NDArray[Any] | None = None
+    ) -> float:
+        """Return the score of these predictions; NaN without rows, or where it is not defined."""
         if not len(y):
             return math.nan
-        return float(self.scorer(_Numbers(np.asarray(predicted)), np.zeros((len(y), 1)), y))
+        everything = np.ones((1, len(y)))
+        return float(self.weighted(y, predicted, ends, everything)[0])
+
+    def weighted(
+        self,
+        y: NDArray[Any],
+        predicted: NDArray[Any],
+        ends: NDArray[Any] | None,
+        counts: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Return the score of each draw of rows; `counts` (b, n) has how often each has each row.
+
+        `ends` (n, 2) are those of intervals for 80 %.
+        """
+        if self.takes_intervals and ends is None:
+            raise InputError("pinball scores intervals, which this model does not give")
+        truth, answer = (np.asarray(values, dtype=np.float64) for values in (y, predicted))
+        with np.errstate(all="ignore"):  # of draws where it is not defined, and of huge numbers
+            return _NUMBER_SCORES[self.name](truth, answer, ends, counts)
 
 
 def find_number_metric(scoring: Any | None) -> NumberMetric:
-    """Return the metric of a regression: "mae" (the default), "rmse", "mse", "r2", or a scorer's.
+    """Return the metric of a regression: "mae" (the default), "rmse", "r2", "pinball" and others.
+
+    Scikit-learn's names do as well. "pinball" is the mean pinball loss of the answer and of the
+    ends of an interval for 80 %, as quantiles.
 
     >>> find_number_metric("mae").score(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
     -1.0
+    >>> find_number_metric("mean absolute error").name
+    'neg_mean_absolute_error'
     """
     if scoring is None:
         scoring = "mae"
     if isinstance(scoring, NumberMetric):
         return scoring
-    name = _OF_NUMBERS.get(scoring, scoring) if isinstance(scoring, str) else None
-    if name is None or name not in _NUMBER_SCORERS:
+    name = scoring.strip().lower().replace(" ", "_") if isinstance(scoring, str) else ""
+    name = _OF_NUMBERS.get(name, name)
+    name = f"neg_{name}" if f"neg_{name}" in _NUMBER_SCORES else name
+    if name not in _NUMBER_SCORES:
         raise InputError(
             f"unknown metric of a regression {scoring!r}; "
-            f"{suggest(str(scoring), [*_OF_NUMBERS, *_NUMBER_SCORERS])}"
+            f"{suggest(str(scoring), [*_OF_NUMBERS, *_NUMBER_SCORES])}"
         )
-    return NumberMetric(name, get_scorer(name))
+    return NumberMetric(name)
 
 
-class _Numbers(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor that has answered already."""
+def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    means: NDArray[np.float64] = counts @ values / counts.sum(axis=1)
+    return means
 
-    def __init__(self, predicted: NDArray[Any]) -> None:
-        self.predicted = predicted
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+def _variance(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    centred = values - values.mean()  # or large numbers would cancel
+    spread: NDArray[np.float64] = _mean(centred**2, counts) - _mean(centred, counts) ** 2
+    return spread
 
-    def predict(self, X: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002
-        return self.predicted
+
+def _explained(
+    lost: NDArray[np.float64], y: NDArray[np.float64], counts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the share of the variance that is not lost; NaN where there is none."""
+    spread = _variance(y, counts)
+    return np.where(spread > 0, 1 - lost / spread, np.nan)
+
+
+def _median(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median of each draw, between the middle two of an even number of rows."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(counts[:, order], axis=1)
+    ranked, n_rows = values[order], total[:, -1:]
+    low = (total < np.floor((n_rows + 1) / 2)).sum(axis=1)
+    high = (total < np.floor((n_rows + 2) / 2)).sum(axis=1)
+    middles: NDArray[np.float64] = (ranked[low] + ranked[high]) / 2
+    return middles
+
+
+def _pinball(
+    y: NDArray[np.float64], p: NDArray[np.float64], ends: Any, counts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    off = y[:, None] - np.column_stack([ends[:, 0], p, ends[:, 1]])
+    losses = np.maximum(off * _LEVELS, off * (_LEVELS - 1)).mean(axis=1)
+    return -_mean(losses, counts)
+
+
+# Each takes the truth, answers, the ends of intervals, and counts of rows.
+_NUMBER_SCORES: dict[str, Callable[..., NDArray[np.float64]]] = {
+    "neg_mean_absolute_error": lambda y, p, _, n: -_mean(np.abs(y - p), n),
+    "neg_root_mean_squared_error": lambda y, p, _, n: -np.sqrt(_mean((y - p) ** 2, n)),
+    "neg_mean_squared_error": lambda y, p, _, n: -_mean((y - p) ** 2, n),
+    "neg_median_absolute_error": lambda y, p, _, n: -_median(np.abs(y - p), n),
+    "neg_mean_absolute_percentage_error": lambda y, p, _, n: (
+        -_mean(np.abs(y - p) / np.maximum(np.abs(y), np.finfo(np.float64).eps), n)
+    ),
+    "explained_variance": lambda y, p, _, n: _explained(_variance(y - p, n), y, n),
+    "r2": lambda y, p, _, n: _explained(_mean((y - p) ** 2, n), y, n),
+    _PINBALL: _pinball,
+}
 
 
 def scoring_to_json(scoring: Scoring | None) -> str | list[list[Any]] | None:
@@ -374,6 +445,26 @@ class Predictions:
     def take(self, rows: Any) -> Predictions:
         """Return those of some rows."""
         return Predictions(self.chances[rows], self.codes[rows], self.has_chances)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberPredictions:
+    """The numbers that a model says of some rows, and the ends (n, 2) of intervals for 80 %.
+
+    Not every model gives intervals.
+    """
+
+    values: Floats
+    ends: Floats | None = None
+
+    @classmethod
+    def of(cls, outputs: Floats) -> NumberPredictions:
+        """Take the columns of (n, 1), or (n, 3) with both ends."""
+        return cls(outputs[:, 0], outputs[:, 1:] if outputs.shape[1] > 1 else None)
+
+    def take(self, rows: Any) -> NumberPredictions:
+        """Return those of some rows."""
+        return NumberPredictions(self.values[rows], None if self.ends is None else self.ends[rows])
 
 
 def shown_score(

@@ -30,7 +30,7 @@ from driftquilt.quilt.blending import ONE_ERROR, Judge, choose_by_score
 from driftquilt.quilt.boosters import BOOSTERS, kind_of, make_booster
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.executor import one_blas_thread
-from driftquilt.quilt.metrics import Scoring, find_metric
+from driftquilt.quilt.metrics import find_metric, find_number_metric
 from driftquilt.quilt.model_file import NET, REGRESSION, read_model
 from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.quilt.selector import QuiltSelector
@@ -47,7 +47,7 @@ __all__ = [
     "make_selector",
 ]
 
-Model = QuiltClassifier | QuiltSelector
+Model = QuiltClassifier | QuiltRegressor | QuiltSelector
 AUTO = "auto"
 #: What a model can be called; "auto" is the choice between two.
 MODELS = (NET, *BOOSTERS, AUTO)
@@ -89,21 +89,21 @@ class ModelChoice(NamedTuple):
 def make_selector(
     kind: str,
     *,
-    quilt: QuiltClassifier | None = None,
-    scoring: Scoring | None = None,
+    quilt: QuiltClassifier | QuiltRegressor | None = None,
+    scoring: Any = None,
     random_state: int = 0,
 ) -> QuiltSelector:
     """Return a selector around a booster; `MissingExtraError` if its library is not installed.
 
-    `quilt` has the settings of the net that ranks the segments.
+    `quilt` has the settings of the net that ranks the segments; with a QuiltRegressor the booster
+    is a regressor.
     """
     if kind not in BOOSTERS:
         raise InputError(f"unknown model {kind!r}; {suggest(kind, MODELS)}")
     if quilt is not None:
         quilt = clone(quilt).set_params(random_state=random_state)
-    return QuiltSelector(
-        make_booster(kind), quilt=quilt, scoring=scoring, random_state=random_state
-    )
+    booster = make_booster(kind, is_regression=isinstance(quilt, QuiltRegressor))
+    return QuiltSelector(booster, quilt=quilt, scoring=scoring, random_state=random_state)
 
 
 def kind_of_model(model: Model) -> str:
@@ -111,7 +111,7 @@ def kind_of_model(model: Model) -> str:
     return NET if isinstance(model, QuiltClassifier | QuiltRegressor) else kind_of(model.estimator)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model | QuiltRegressor:
+def load_model(path: str | os.PathLike[str]) -> Model:
     """Read a model that the `save` of any of Quilt's estimators wrote."""
     record = read_model(path)[1]
     if record.get("kind", NET) != NET:
@@ -125,40 +125,44 @@ def choose_model(
     y: Any,
     segments: ArrayLike | None = None,
     *,
-    quilt: QuiltClassifier | None = None,
-    scoring: Scoring | None = None,
+    quilt: QuiltClassifier | QuiltRegressor | None = None,
+    scoring: Any = None,
     random_state: int = 0,
 ) -> ModelChoice:
-    """Fit the net and HistGradientBoostingClassifier, and return the one that predicts better.
+    """Fit the net and scikit-learn's gradient boosting, and return the one that predicts better.
 
     `segments` is the segment of each row, the last one being the current one. `quilt` has the
-    settings of the net. `scoring` is what "better" means, as in `QuiltSelector`; by default the
-    log loss. It takes the extra `hgb`.
+    settings of the net; with a QuiltRegressor both predict numbers. `scoring` is what "better"
+    means, as in `QuiltSelector`; by default the log loss, or the mean absolute error. It takes the
+    extra `hgb`.
     """
-    metric = find_metric(scoring)
     net = QuiltClassifier() if quilt is None else quilt
+    is_regression = isinstance(net, QuiltRegressor)
+    metric = find_number_metric(scoring) if is_regression else find_metric(scoring)
     other = make_selector(_OTHER, quilt=net, scoring=metric, random_state=random_state)
     other.set_params(n_folds=_N_BLOCKS).fit(X, y, segments=segments)
     fitted = other.quilt_
     if fitted is None:
         raise InputError("there is no past segment, so there is nothing to choose; fit a model")
-    rows = Rows.read(X, y, segments)
+    rows = Rows.read(X, y, segments, numbers=is_regression)
     assert other.held_out_ is not None  # noqa: S101  # there is a past
     current = np.flatnonzero(rows.codes == len(rows.segments) - 1)
     if len(current) < _FEWEST:
         return ModelChoice(NET, {NET: fitted}, metric.name, {})
     kinds: tuple[str, str] = (_OTHER, NET)  # the preferred one comes last
-    chances = [other.held_out_, _hold_out(fitted, rows, current)]
+    outputs = [other.held_out_, _hold_out(fitted, rows, current)]
     judge = Judge(metric, rows.classes)
-    scores = np.array([judge.scores(rows.y[current], p) for p in chances])
+    scores = np.array([judge.scores(rows.y[current], p) for p in outputs])
     kind = kinds[choose_by_score(scores, errors=ONE_ERROR)]
     found = dict(zip(kinds, scores[:, 0].tolist(), strict=True))
     return ModelChoice(kind, {NET: fitted, _OTHER: other}, metric.name, found)
 
 
-def _hold_out(net: QuiltClassifier, rows: Rows, current: NDArray[np.intp]) -> NDArray[np.float64]:
+def _hold_out(
+    net: QuiltClassifier | QuiltRegressor, rows: Rows, current: NDArray[np.intp]
+) -> NDArray[np.float64]:
     """Return what nets say of blocks of current rows that they were not trained on."""
-    chances = np.zeros((len(current), len(rows.classes)))
+    outputs = np.zeros((len(current), max(len(rows.classes), 1)))
     for block in np.array_split(np.arange(len(current)), _N_BLOCKS):
         weight = rows.weight.copy()
         weight[current[block]] = 0
@@ -170,5 +174,5 @@ def _hold_out(net: QuiltClassifier, rows: Rows, current: NDArray[np.intp]) -> ND
         assert not isinstance(test, np.ndarray)  # noqa: S101
         with one_blas_thread():
             encoded = fresh.encoder_.transform(test.take(current[block]))
-            chances[block] = fresh.model_.predict_proba(encoded)
-    return chances
+            outputs[block] = fresh.predict_encoded(encoded)
+    return outputs

@@ -180,6 +180,11 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         outputs = self._outputs(X)
         return self.target_.restore(outputs[:, self.net_loss.middle])
 
+    def predict_encoded(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the number (n, 1) for each row that was encoded before."""
+        outputs = _in_order(self.model_, X)
+        return self.target_.restore(outputs[:, [self.net_loss.middle]])
+
     def predict_interval(self, X: Any, coverage: float = 0.8) -> NDArray[np.float64]:
         """Return both ends (n, 2) of intervals that hold such a share of the targets.
 
@@ -191,6 +196,15 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         ends, middle = outputs @ weights + shift, outputs[:, [self.net_loss.middle]]
         low, high = np.minimum(ends[:, :1], middle), np.maximum(ends[:, 1:], middle)
         return self.target_.restore(np.hstack([low, high]))
+
+    def held_out_numbers(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return labelled current rows (n,) and predictions (n, 1) by nets that did not see them.
+
+        There are at most 2,000.
+        """
+        outputs, y, _ = self.held_out_
+        answers = outputs[:, [self.net_loss.middle]]
+        return self.target_.restore(y), self.target_.restore(answers)
 
     def interval_rule(self, coverage: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return weights (Q, 2) of the net's outputs in both ends of intervals, and a shift (2,).

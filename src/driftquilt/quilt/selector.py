@@ -369,7 +369,13 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _find_metric(self) -> Metric | NumberMetric:
         if self._is_regression:
-            return find_number_metric(self.scoring)
+            metric = find_number_metric(self.scoring)
+            if metric.takes_intervals:
+                raise InputError(
+                    f"scoring {metric.name!r} scores intervals, which only QuiltRegressor gives; "
+                    'take "mae" or "rmse"'
+                )
+            return metric
         has_chances = hasattr(self.estimator, "predict_proba")
         return find_metric(self.scoring or (None if has_chances else "accuracy"))
 

@@ -19,7 +19,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from driftquilt.decision.measure import MethodScore, Quality, metric_words
+from driftquilt.decision.measure import (
+    MethodScore,
+    NumberQuality,
+    Quality,
+    figure,
+    metric_words,
+)
+from driftquilt.decision.task import NUMBERS, Task
 from driftquilt.errors import MissingExtraError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.explanation import percent
@@ -28,6 +35,7 @@ from driftquilt.report.lines import (
     Chart,
     accuracy_chart,
     calibration_chart,
+    error_charts,
     page_chart,
     score_chart,
 )
@@ -75,6 +83,7 @@ def render(page: Page) -> str:
         quilt=_quilt(page.drifts),
         accuracy=_drawn(accuracy_chart(page.accuracy, page.drifts)),
         score=_drawn(None if page.score is None else score_chart(page.score, page.drifts)),
+        errors=_error_charts(page.methods),
         scores=list(_scores(page.drifts)),
         script=script,
     )
@@ -119,6 +128,14 @@ def _scores(drifts: Sequence[Drift]) -> Iterator[dict[str, Any]]:
         }
 
 
+def _error_charts(methods: Sequence[MethodScore]) -> list[dict[str, Any]]:
+    """Return the charts of predicted numbers, each with its words and its legend."""
+    return [
+        {"caption": chart.label, **(_drawn(chart) or {}), "svg": page_chart(chart, _SMALL_HEIGHT)}
+        for chart in error_charts(methods)
+    ]
+
+
 def _template(name: str) -> str:
     return (files("driftquilt.report") / "templates" / name).read_text(encoding="utf-8")
 
@@ -138,13 +155,14 @@ def view(page: Page) -> dict[str, Any]:
         "page": page,
         "tiles": _tiles(page, means),
         "means": {name: number(value, 3) for name, value in means.items()},
-        "drifts": [_drift_view(drift) for drift in page.drifts],
+        "drifts": [_drift_view(drift, page.task) for drift in page.drifts],
         "accuracies": [_accuracy_row(drift, list(means)) for drift in page.drifts],
         "columns": [
             {**vars(column), "missing": percent(column.missing), "missing_value": column.missing}
             for column in page.columns
         ],
         "compared": [_compared(method) for method in page.methods],
+        "heads": [head for head, *_ in _figures(page.methods[0])] if page.methods else [],
         "metric": metric_words(page.methods[0].shown_score.metric) if page.methods else "",
         "watched": "" if page.score is None else metric_words(page.score.metric),
     }
@@ -178,9 +196,13 @@ def _score_tiles(methods: Sequence[MethodScore]) -> Iterator[tuple[str, str]]:
     """Yield the score by the metric that decides, and how the best of the others compares."""
     quilt, *others = methods
     metric = quilt.shown_score.metric
-    yield number(quilt.shown_score.value, 3), f"{metric_words(metric)} of {quilt.name}"
-    if metric != "accuracy":
-        yield number(quilt.accuracy, 3), f"accuracy of {quilt.name}"
+    yield _figure(metric, quilt.shown_score.value), f"{metric_words(metric)} of {quilt.name}"
+    for beside in ("accuracy", "coverage"):
+        value = quilt.figures.get(beside)
+        if value is not None and metric != beside:
+            words = "of the truths are in Quilt's intervals for 80 %"
+            shown = percent(value) if beside == "coverage" else number(value, 3)
+            yield shown, words if beside == "coverage" else f"accuracy of {quilt.name}"
     alike = [other for other in others if other.comparison.metric == metric]
     if not alike:
         return
@@ -189,24 +211,66 @@ def _score_tiles(methods: Sequence[MethodScore]) -> Iterator[tuple[str, str]]:
     if best.verdict == "no clear difference":
         yield best.verdict, f"in {metric_words(metric)} from {than}"
     else:
-        figure = number(abs(best.comparison.difference), 3)
-        yield figure, f"{best.verdict} in {metric_words(metric)} than {than}"
+        difference = _figure(metric, abs(best.comparison.difference))
+        yield difference, f"{best.verdict} in {metric_words(metric)} than {than}"
 
 
 def _compared(method: MethodScore) -> dict[str, Any]:
-    low, high = method.interval
-    measured = method.accuracy is not None
+    score = method.shown_score
+    is_compared = method.name != "Quilt" and method.n_rows > 0
+    quality = method.quality if isinstance(method.quality, Quality) else Quality()
     return {
         "name": method.name,
-        "validation": number(method.validation, 3),
-        "validation_value": _finite(method.validation),
-        "accuracy": number(method.accuracy, 3),
-        "accuracy_value": _finite(method.accuracy),
-        "right": f"{method.n_right:,} of {method.n_rows:,}" if measured else number(None, 0),
-        "interval": f"{number(low, 3)} to {number(high, 3)}" if measured else number(None, 0),
-        "verdict": "" if method.name == "Quilt" or not measured else _verdict(method),
-        **_score_view(method),
+        "score": _figure(score.metric, score.value),
+        "score_value": _finite(score.value),
+        "score_interval": _ends(score.metric, score.interval),
+        "verdict": _verdict(method) if is_compared else "",
+        "figures": [(text, _finite(value)) for _, text, value in _figures(method)],
+        "classes": quality.classes,
+        "confusion": list(zip(quality.classes, quality.confusion, strict=True)),
+        "calibration": page_chart(calibration_chart(quality), _SMALL_HEIGHT)
+        if quality.calibration
+        else "",
     }
+
+
+def _figures(method: MethodScore) -> Iterator[tuple[str, str, float | None]]:
+    """Yield heading, text and value of what is known beside the score that decides."""
+    if method.n_right is None:
+        yield from _number_figures(method)
+        return
+    quality = method.quality if isinstance(method.quality, Quality) else Quality()
+    counts = f"{method.n_right:,} of {method.n_rows:,}" if method.n_rows else number(None, 0)
+    ends = method.interval if method.n_rows else None
+    yield "Accuracy", number(method.accuracy, 3), method.accuracy
+    yield "Right", counts, method.accuracy
+    yield "95 % interval", _ends("accuracy", ends), None
+    yield "Validation", number(method.validation, 3), method.validation
+    yield "AUC", number(quality.auc, 3), quality.auc
+    yield "Log loss", number(quality.log_loss, 3), quality.log_loss
+    yield "Calibration error", number(quality.calibration_error, 3), quality.calibration_error
+
+
+def _number_figures(method: MethodScore) -> Iterator[tuple[str, str, float | None]]:
+    known = method.quality if isinstance(method.quality, NumberQuality) else None
+    mae, width = NUMBERS.metric_of_segment, None if known is None else known.width
+    for metric, value in method.figures.items():
+        if metric != method.shown_score.metric:
+            words = metric_words(metric)
+            yield f"{words[0].upper()}{words[1:]}", _figure(metric, value), value
+    yield "Width of intervals", _figure(mae, width), width
+    bias = None if known is None else known.bias
+    yield "Bias", _figure(mae, bias), bias
+    yield "Validation", _figure(mae, method.validation), method.validation
+
+
+def _figure(metric: str, value: float | None) -> str:
+    """Return a score as text, a dash where there is none."""
+    return number(None, 0) if value is None else figure(metric, value)
+
+
+def _ends(metric: str, ends: tuple[float, float] | None) -> str:
+    return " to ".join(_figure(metric, end) for end in ends) if ends else number(None, 0)
 
 
 def _verdict(method: MethodScore) -> str:
@@ -214,25 +278,6 @@ def _verdict(method: MethodScore) -> str:
     metric = method.comparison.metric
     by = "" if metric == method.shown_score.metric else f" by {metric_words(metric)}"
     return f"{method.verdict}{by}"
-
-
-def _score_view(method: MethodScore) -> dict[str, Any]:
-    """Return the metric that decides, and the other figures, as text."""
-    score, quality = method.shown_score, method.quality or Quality()
-    ends = [number(end, 3) for end in score.interval or ()]
-    return {
-        "score": number(score.value, 3),
-        "score_value": _finite(score.value),
-        "score_interval": " to ".join(ends) or number(None, 0),
-        "auc": number(quality.auc, 3),
-        "log_loss": number(quality.log_loss, 3),
-        "calibration_error": number(quality.calibration_error, 3),
-        "classes": quality.classes,
-        "confusion": list(zip(quality.classes, quality.confusion, strict=True)),
-        "calibration": page_chart(calibration_chart(quality), _SMALL_HEIGHT)
-        if quality.calibration
-        else "",
-    }
 
 
 def _used_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
@@ -244,7 +289,7 @@ def _used_tile(drifts: Sequence[Drift]) -> list[tuple[str, str]]:
     return [(f"{sum(use.used for use in uses)} of {len(uses)}", words)]
 
 
-def _drift_view(drift: Drift) -> dict[str, Any]:
+def _drift_view(drift: Drift, task: Task) -> dict[str, Any]:
     return {
         "name": drift.name,
         "n_current": plural(drift.selection.n_current, "current row"),
@@ -253,8 +298,8 @@ def _drift_view(drift: Drift) -> dict[str, Any]:
         f"{drift.selection.composition()}",
         "bound": number(drift.selection.disparity_max, 3),
         "over_folds": _over_folds(drift),
-        "segments": _segment_rows(drift),
-        "has_correct": bool(drift.correct),
+        "segments": _segment_rows(drift, task),
+        "of_segment": f"{task.of_segment.capitalize()} on it" if drift.of_past else "",
         "folds": _fold_views(drift.bounds),
     }
 
@@ -265,13 +310,13 @@ def _over_folds(drift: Drift) -> str:
     return f" They are over {n_folds} folds together, the bound is their mean." * (n_folds > 1)
 
 
-def _segment_rows(drift: Drift) -> list[dict[str, Any]]:
+def _segment_rows(drift: Drift, task: Task) -> list[dict[str, Any]]:
     return [
         {
             "name": use.name,
             "n_rows": use.n_rows,
-            "correct": drift.correct.get(str(use.name)),
-            "correct_text": number(drift.correct.get(str(use.name)), 3),
+            "measured": drift.of_past.get(str(use.name)),
+            "measured_text": _figure(task.metric_of_segment, drift.of_past.get(str(use.name))),
             "disparity": _finite(use.disparity.median),
             "disparity_text": number(use.disparity.median, 3),
             "gain": _finite(use.gain.median),

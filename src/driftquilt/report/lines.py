@@ -16,11 +16,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from driftquilt.decision.measure import Quality, metric_words
+from driftquilt.decision.measure import MethodScore, NumberQuality, Quality, metric_words
+from driftquilt.decision.task import COVERAGE
 from driftquilt.report.page import AccuracyLines, Drift, ScoreLine, mean_accuracies
 from driftquilt.report.svg import METHODS, attribute, clean, content, shorten
 from driftquilt.text import plural
@@ -33,6 +34,7 @@ __all__ = [
     "accuracy_ticks",
     "calibration_chart",
     "chart_parts",
+    "error_charts",
     "page_chart",
     "round_ticks",
     "score_chart",
@@ -40,10 +42,13 @@ __all__ = [
     "stream_accuracy",
 ]
 
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LONG = 10_000  # numbers that an axis has no room for
 _WIDTH = 1_000  # of a chart on a page, before it is stretched
 _NAME_LETTERS, _LETTER, _LINE_HEIGHT = 14, 6.8, 13
 _NARROW = 280  # of a chart on a phone
-_MAX_POINTS, _MAX_ROW_TICKS = 2_000, 10
+_MAX_POINTS, _MAX_ROW_TICKS, _MAX_TICKS = 2_000, 10, 5
+_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_BUCKETS = 132, 34, 60
 _EMPTY = '<svg xmlns="http://www.w3.org/2000/svg" class="dq spark" width="0" height="0"/>'
 _LABEL = "Accuracy over time, one line for each method; the table of methods has the numbers"
@@ -54,7 +59,7 @@ class Line:
     """A named line: a value at each place of its view, not a number where there is none.
 
     `color` is the number of a method's colour; a line without one is faint. The band from `low` to
-    `high` is drawn where both are given.
+    `high` is drawn where both are given. A cloud is points without a line between them.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Line:
     color: int | None = None
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    is_cloud: bool = field(default=False, kw_only=True)
 
     @property
     def style(self) -> str:
@@ -69,7 +75,8 @@ class Line:
         if self.color is None:
             return "faded"
         turn, color = divmod(self.color, len(METHODS))
-        return f"m{color} dashed" if turn % 2 else f"m{color}"
+        kind = " cloud" if self.is_cloud else " dashed" if turn % 2 else ""
+        return f"m{color}{kind}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class Chart:
 
     `names` label the places 0, 1, … of an axis without numbers. `drifts` are places, each with the
     number of the model that followed, if one did. `dots` marks every value. `log_y` gives every
-    power of ten the same room.
+    power of ten the same room. `whole_x` is for rows and epochs, which have no fractions.
     """
 
     label: str
@@ -101,6 +108,7 @@ class Chart:
     drifts: tuple[tuple[float, int | None], ...] = ()
     dots: bool = False
     log_y: bool = False
+    whole_x: bool = True
 
     def x(self, value: float) -> float:
         """Return the place of a value from left to right, between 0 and 1."""
@@ -187,7 +195,64 @@ def calibration_chart(quality: Quality) -> Chart:
     ticks = round_ticks(0, highest, 4)
     label = "Calibration: the share that came true, by probability"
     ends = (0.0, highest)
-    return Chart(label, "probability", (View(chances, lines),), ends, ends, ticks)
+    view = View(chances, lines)
+    return Chart(label, "probability", (view,), ends, ends, ticks, whole_x=False)
+
+
+def error_charts(methods: Sequence[MethodScore]) -> Iterator[Chart]:
+    """Yield charts of predicted numbers on held-out rows.
+
+    They are the errors of all methods along the rows, and for the first method its answers beside
+    the truth, what they missed, and how many truths were in the intervals.
+    """
+    known = {m.name: m.quality for m in methods if isinstance(m.quality, NumberQuality)}
+    if not known:
+        return
+    name, first = next(iter(known.items()))
+    rows = tuple(part.last for part in first.stretches)
+    if len(rows) > 1:
+        errors = tuple(
+            Line(clean(method), tuple(part.error for part in quality.stretches), k)
+            for k, (method, quality) in enumerate(known.items())
+        )
+        label = "Mean absolute error over time, a line for each method"
+        yield _along_rows(label, View(rows, errors), 0.0)
+    yield _truth_chart(name, first)
+    if len(rows) > 1:
+        parts = first.stretches
+        missed = tuple(part.middle for part in parts)
+        ends = (tuple(part.low for part in parts), tuple(part.high for part in parts))
+        label = f"Residuals of {name} over time, truth minus answer: median and middle 80 %"
+        yield _along_rows(label, View(rows, (Line("residual", missed, 0, *ends),), 0.0))
+    covered = tuple(math.nan if p.covered is None else p.covered for p in first.stretches)
+    if len(rows) > 1 and first.coverage is not None:
+        label = f"Share of the truths in {name}'s intervals for 80 %, over time"
+        view = View(rows, (Line("in interval", covered, 0),), COVERAGE, "aim")
+        yield replace(_along_rows(label, view, 0.0), y_range=(0.0, 1.0), y_ticks=_SHARES)
+
+
+def _truth_chart(name: str, quality: NumberQuality) -> Chart:
+    """Return answers beside the truth; perfect ones are on the diagonal."""
+    points = sorted(quality.points)
+    truths, answers = zip(*points, strict=True)
+    low, high = min(*truths, *answers), max(*truths, *answers)
+    room = 0.03 * ((high - low) or abs(high) or 1)
+    ends = (low - room, high + room)
+    lines = (Line("answer", answers, 0, is_cloud=True), Line("perfect", truths))
+    label = f"Predicted by {name} (up) against the truth (right); the grey line would be perfect"
+    ticks = round_ticks(*ends, 4)
+    return Chart(label, "truth", (View(truths, lines),), ends, ends, ticks, whole_x=False)
+
+
+def _along_rows(label: str, view: View, *also: float) -> Chart:
+    """Return a chart over held-out rows; `also` are values that the axis encloses."""
+    values = [v for line in view.lines for v in (*line.values, *line.low, *line.high)]
+    values = [value for value in values if math.isfinite(value)]
+    low, high = min(*values, *also, *values), max(*values, *also, *values)
+    room = 0.05 * ((high - low) or abs(high) or 1)
+    ends = (low - (room if low < 0 else 0), high + room)
+    ticks = round_ticks(*ends, 4)
+    return Chart(label, "held-out row", (view,), (0, view.x[-1]), ends, ticks)
 
 
 def stream_accuracy(curve: Mapping[str, Any], n_rows: int) -> str:
@@ -320,7 +385,9 @@ def _name_labels(chart: Chart) -> list[tuple[float, str]]:
 
 
 def _number_labels(chart: Chart) -> list[tuple[float, str]]:
-    """Whole numbers: rows and epochs."""
+    """Return round numbers; of rows and epochs, whole ones."""
+    if not chart.whole_x:
+        return [(tick, _number(tick)) for tick in round_ticks(*chart.x_range, _MAX_TICKS)]
     ticks = round_ticks(*chart.x_range, _MAX_ROW_TICKS)
     return [(tick, f"{tick:,.0f}") for tick in ticks if tick == round(tick)]
 
@@ -349,9 +416,14 @@ def _lines(view: View, chart: Chart, width: float, height: float) -> Iterator[st
             yield f'<path class="range {line.style}" data-line="{number}" d="{_stroke(edge)}z"/>'
     order = sorted(enumerate(view.lines), key=lambda item: -(item[1].color or 0))
     for number, line in sorted(order, key=lambda item: item[1].color is not None):
-        runs = groupby(zip(view.x, line.values, strict=True), key=lambda xy: math.isfinite(xy[1]))
-        strokes = (_stroke([point(*xy, 2) for xy in run]) for is_known, run in runs if is_known)
         title = f"<title>{content(line.name)}</title>" if view is chart.views[0] else ""
+        places = zip(view.x, line.values, strict=True)
+        if line.is_cloud:
+            dots = "".join(f"M{x:g} {y:g}h0" for x, y in (point(*xy, 1) for xy in places))
+            yield f'<path class="line {line.style}" data-line="{number}" d="{dots}">{title}</path>'
+            continue
+        runs = groupby(places, key=lambda xy: math.isfinite(xy[1]))
+        strokes = (_stroke([point(*xy, 2) for xy in run]) for is_known, run in runs if is_known)
         yield (
             f'<path class="line {line.style}" data-line="{number}" d="{"".join(strokes)}">'
             f"{title}</path>"
@@ -384,7 +456,15 @@ def _dots(view: View, chart: Chart, height: float) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    return f"{value:g}".replace("-", "\N{MINUS SIGN}")
+    """Return a number that is short enough for an axis.
+
+    >>> _number(0.25), _number(20_000), _number(1.5e7)
+    ('0.25', '20k', '15M')
+    """
+    size = abs(value)
+    unit, end = next(((u, e) for u, e in _UNITS if size >= u), (1.0, ""))
+    unit, end = (unit, end) if size >= _LONG else (1.0, "")
+    return f"{value / unit:g}{end}".replace("-", "\N{MINUS SIGN}")
 
 
 def _percent(share: float) -> str:

@@ -22,6 +22,7 @@ from driftquilt.decision.advice import Advice
 from driftquilt.decision.data_check import Finding
 from driftquilt.decision.decision import Decision, Origin
 from driftquilt.decision.measure import MethodScore, metric_words
+from driftquilt.decision.task import CLASSES, TASKS, Task
 from driftquilt.quilt.explanation import SegmentUse, Selection
 from driftquilt.quilt.method import TriedBound
 from driftquilt.text import plural
@@ -48,15 +49,15 @@ class Drift:
     """A model for a new current segment: what it was trained on, and its accuracy.
 
     `accuracies` are those on held-out rows by method, ours first. `row` is the row of the stream
-    after which the current segment begins, if there is a stream. `correct` is the model's accuracy
-    on each past segment, where it is known.
+    after which the current segment begins, if there is a stream. `of_past` is the model's accuracy
+    on each past segment, or of numbers its error, where it is known.
     """
 
     selection: Selection
     accuracies: dict[str, float] = field(default_factory=dict)
     bounds: tuple[TriedBound, ...] = ()
     row: int | None = None
-    correct: dict[str, float] = field(default_factory=dict)
+    of_past: dict[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> Hashable:
@@ -114,7 +115,7 @@ class Page:
 
     `methods` are the ways to train that were compared on held-out rows, Quilt first, where one
     model was measured, and `advice` says what follows. `checks` are the findings of the data
-    check, None where there was none.
+    check, None where there was none. `task` says what is predicted, classes or numbers.
     """
 
     title: str
@@ -131,6 +132,7 @@ class Page:
     checks: tuple[Finding, ...] | None = None
     advice: Advice | None = None
     score: ScoreLine | None = None
+    task: Task = CLASSES
 
 
 def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
@@ -145,7 +147,7 @@ def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
 def page_of_decision(decision: Decision) -> Page:
     """Return a page with the one selection of a decision."""
     accuracies = {m.name: m.accuracy for m in decision.methods if m.accuracy is not None}
-    drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.correct)
+    drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.of_past)
     return Page(
         f"Retraining for {decision.current}",
         decision.sentences(),
@@ -160,6 +162,7 @@ def page_of_decision(decision: Decision) -> Page:
         decision.origin,
         decision.checks,
         decision.advice,
+        task=TASKS[decision.task],
     )
 
 

@@ -79,6 +79,7 @@ _SHAPE = (
     ".dq .stitch{fill:none;stroke-dasharray:3 3;pointer-events:none}"
     ".dq .line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round;"
     "vector-effect:non-scaling-stroke}.dq .line.m0{stroke-width:2.4}"
+    ".dq .line.cloud{stroke-width:5;stroke-opacity:.45}"
     ".dq .line.faded{stroke-width:1.1}.dq .line.dashed{stroke-dasharray:6 4}"
     ".dq .range{stroke:none;fill-opacity:.13}.dq .other{display:none}"
     ".dq .bound{stroke-dasharray:5 4}.dq .drift{stroke-width:1.5;stroke-dasharray:2 4}"
