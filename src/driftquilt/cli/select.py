@@ -79,7 +79,6 @@ ADVICE_CODES: dict[Action, int] = {
     "use-current": 12,
     "collect-more": 13,
 }
-_WIDEST_WORD = len("difference")  # of a verdict
 _MAX_ALIKE = 3  # findings of one kind in a terminal
 
 
@@ -332,9 +331,10 @@ def _methods(decision: Decision) -> Table:
     table.title_justify = "left"
     others = [metric_words(metric) for metric in first.figures if metric != decision.metric]
     heads = ["method", words, "95 % interval", *others, "Quilt is"]
+    widest = max(len(word) for m in decision.methods[1:] for word in m.verdict.split())
     for head in heads:
         is_text = head in ("method", "Quilt is")
-        width = _WIDEST_WORD if head == "Quilt is" else None
+        width = widest if head == "Quilt is" else None
         table.add_column(head, justify="left" if is_text else "right", min_width=width)
     for method in decision.methods:
         figures = {metric_words(m): _cell(m, value) for m, value in method.figures.items()}
