@@ -2,8 +2,8 @@
 
 driftquilt is Quilt (Kim, Hwang, Whang, AAAI 2024) as software. Start with `QuiltClassifier`, or
 with `QuiltRegressor` for numbers, or with `QuiltSelector` around your own model; on a live stream,
-with `QuiltStream`, or with `RiverQuilt` inside of river; with `Client` or `AsyncClient` on a stream
-that a service keeps.
+with `QuiltStream`, or with `RiverQuilt` and `RiverQuiltRegressor` inside of river; with `Client` or
+`AsyncClient` on a stream that a service keeps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from driftquilt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from driftquilt.client import AsyncClient, Client
-    from driftquilt.integrations.river import RiverQuilt
+    from driftquilt.integrations.river import RiverQuilt, RiverQuiltRegressor
     from driftquilt.learners.torch_module import TorchLearner
     from driftquilt.quilt.classifier import QuiltClassifier, select_segments
     from driftquilt.quilt.models import choose_model, load_model
@@ -45,6 +45,7 @@ __all__ = [
     "QuiltSelector",
     "QuiltStream",
     "RiverQuilt",
+    "RiverQuiltRegressor",
     "ServiceError",
     "SourceError",
     "StoreError",
@@ -63,7 +64,7 @@ __getattr__ = lazy_names(
     client="AsyncClient Client",
     quilt="QuiltClassifier QuiltRegressor QuiltSelector choose_model load_model select_segments",
     stream="QuiltStream",
-    **{"integrations.river": "RiverQuilt", "learners": "TorchLearner"},
+    **{"integrations.river": "RiverQuilt RiverQuiltRegressor", "learners": "TorchLearner"},
 )
 
 

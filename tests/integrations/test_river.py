@@ -1,4 +1,4 @@
-"""RiverQuilt obeys river's own contract, check by check, and is at home among river's parts."""
+"""Quilt obeys river's own contract, check by check, and is at home among river's parts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pytest
-from river import compose, drift, ensemble, metrics, preprocessing
+from river import base, compose, drift, ensemble, metrics, preprocessing
 from river.checks import yield_checks
 from river.evaluate import progressive_val_score
 
-from driftquilt import InputError, RiverQuilt
+from driftquilt import InputError, QuiltRegressor, RiverQuilt, RiverQuiltRegressor
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted
 
 Rows = list[tuple[dict[Any, Any], bool]]
+NumberRows = list[tuple[dict[Any, Any], float]]
+KINDS = (RiverQuilt, RiverQuiltRegressor)
 
 
-def checks() -> Iterator[Any]:
-    for params in RiverQuilt._unit_test_params():
-        model = RiverQuilt(**params)
+def checks(kind: type[RiverQuilt | RiverQuiltRegressor]) -> Iterator[Any]:
+    for params in kind._unit_test_params():
+        model = kind(**params)
         for number, check in enumerate(yield_checks(model)):
-            name = getattr(check, "__name__", "check")
-            yield pytest.param(model, check, id=f"{number}-{name.removeprefix('check_')}")
+            name = getattr(check, "__name__", "check").removeprefix("check_")
+            yield pytest.param(model, check, id=f"{kind.__name__}-{number}-{name}")
 
 
 def flow(n_rows: int, *, turn: int = 150) -> Rows:
@@ -51,14 +53,14 @@ def small(detector: Any = "adwin", **params: Any) -> RiverQuilt:
     return RiverQuilt(detector, **{**quick, **params})
 
 
-def pickled(model: RiverQuilt) -> RiverQuilt:
+def pickled(model: Any) -> Any:
     """As river's checks do it; the library itself never unpickles anything."""
     twin = pickle.loads(pickle.dumps(model))  # noqa: S301
-    assert isinstance(twin, RiverQuilt)
+    assert type(twin) is type(model)
     return twin
 
 
-def kinds(model: RiverQuilt) -> list[type[Event]]:
+def kinds(model: RiverQuilt | RiverQuiltRegressor) -> list[type[Event]]:
     return [type(event) for event in model.stream.events]
 
 
@@ -82,14 +84,15 @@ class Streak:
         self.n_wrong = self.n_wrong + 1 if wrong else 0
 
 
-@pytest.mark.parametrize(("model", "check"), list(checks()))
-def test_check_of_river_holds(model: RiverQuilt, check: Callable[[RiverQuilt], None]) -> None:
+@pytest.mark.parametrize(("model", "check"), [one for kind in KINDS for one in checks(kind)])
+def test_check_of_river_holds(model: Any, check: Callable[[Any], None]) -> None:
     check(model.clone())
 
 
-def test_no_check_of_river_is_skipped() -> None:
-    assert RiverQuilt()._unit_test_skips() == set()
-    assert len(list(checks())) >= 60
+@pytest.mark.parametrize(("kind", "least"), [(RiverQuilt, 60), (RiverQuiltRegressor, 27)])
+def test_no_check_of_river_is_skipped(kind: Any, least: int) -> None:
+    assert kind()._unit_test_skips() == set()
+    assert len(list(checks(kind))) >= least
 
 
 def test_in_a_pipeline_it_gets_over_a_drift_under_rivers_own_evaluation() -> None:
@@ -268,3 +271,103 @@ def test_what_cannot_be_learned_is_an_error_and_changes_nothing(
 def test_wrong_parameters_are_refused_at_once(params: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         RiverQuilt(**params)
+
+
+def number_flow(n_rows: int, *, turn: int = 150) -> NumberRows:
+    """Rows whose numbers turn round every `turn` rows."""
+    rng = np.random.default_rng(0)
+    rows: NumberRows = []
+    for row, (a, b) in enumerate(rng.normal(size=(n_rows, 2)).tolist()):
+        way = 1 if row // turn % 2 == 0 else -1
+        rows.append(({"a": a, "b": b, "city": ["Oslo", "Rome"][row % 2]}, 50 + way * (8 * a - b)))
+    return rows
+
+
+def small_regressor(detector: Any = "adwin", **params: Any) -> RiverQuiltRegressor:
+    return RiverQuiltRegressor(
+        detector, **{"n_wait": 40, "refresh": None, "hidden_units": 64, "seed": 0, **params}
+    )
+
+
+def number_learned(model: RiverQuiltRegressor, rows: NumberRows) -> RiverQuiltRegressor:
+    for x, y in rows:
+        model.learn_one(x, y)
+    return model
+
+
+def error_of(model: Any, rows: NumberRows) -> float:
+    """How far off the answers are in river's own evaluation."""
+    error = metrics.MAE()  # type: ignore[no-untyped-call]
+    return float(progressive_val_score(rows, model, error).get())
+
+
+def test_numbers_in_a_pipeline_get_over_a_drift_under_rivers_own_evaluation() -> None:
+    rows = number_flow(600, turn=300)
+    model = compose.Discard("city") | preprocessing.StandardScaler() | small_regressor("experts")
+    error, quilt = error_of(model, rows), model["RiverQuiltRegressor"]
+    assert isinstance(quilt, RiverQuiltRegressor)
+    assert not isinstance(quilt, base.Classifier)
+    assert DriftFound in kinds(quilt)
+    spread = float(np.mean([abs(y - 50) for _, y in rows]))
+    assert error < 0.3 * spread
+    late = [abs(model.predict_one(x) - y) for x, y in rows[-100:]]
+    assert np.mean(late) < 0.3 * spread
+    assert isinstance(quilt.stream.fitted(), QuiltRegressor)
+
+
+def test_river_measures_the_error_that_the_stream_reports() -> None:
+    model, rows = small_regressor(), number_flow(120)
+    error, own = error_of(model, rows), model.stream.mean_absolute_error
+    assert own is not None
+    # River counts the first row as well, which is answered by 0.
+    assert error == pytest.approx((abs(rows[0][1]) + 119 * own) / 120)
+
+
+def test_before_the_first_row_the_number_is_zero_as_of_rivers_regressors() -> None:
+    X = pd.DataFrame([x for x, _ in number_flow(3)])
+    assert small_regressor().predict_one({"a": 1.0}) == 0.0
+    assert small_regressor().predict_many(X).tolist() == [0.0] * 3
+
+
+def test_models_of_river_can_be_made_of_regressors() -> None:
+    rows = number_flow(120)
+    bagging = ensemble.BaggingRegressor(small_regressor(seed=None), n_models=2, seed=0)
+    scaled = preprocessing.TargetStandardScaler(regressor=small_regressor())
+    spread = float(np.mean([abs(y - 50) for _, y in rows]))
+    assert error_of(bagging, rows) < spread
+    assert error_of(scaled, rows) < spread
+
+
+@pytest.mark.parametrize("to_table", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_learning_a_table_of_numbers_is_learning_its_rows(to_table: Callable[[Any], Any]) -> None:
+    rows = number_flow(120, turn=50)
+    batched = small_regressor()
+    for first in range(0, 120, 30):
+        xs, ys = zip(*rows[first : first + 30], strict=True)
+        batched.learn_many(to_table(list(xs)), pd.Series(ys))
+    one_by_one = number_learned(small_regressor(), rows)
+    assert ModelPromoted in kinds(batched)
+    assert batched.stream.events == one_by_one.stream.events
+    answers = list(batched.predict_many(to_table([x for x, _ in rows[:5]])))
+    assert answers == [one_by_one.predict_one(x) for x, _ in rows[:5]]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickled], ids=["copy", "pickle"])
+def test_a_copy_of_a_regressor_goes_on_as_its_original(copied: Callable[[Any], Any]) -> None:
+    rows = number_flow(260, turn=110)
+    model = number_learned(small_regressor("kswin"), rows[:190])
+    twin = copied(model)
+    for x, y in rows[190:]:
+        assert twin.predict_one(x) == model.predict_one(x)
+        twin.learn_one(x, y)
+        model.learn_one(x, y)
+    assert twin.stream.events == model.stream.events
+
+
+@pytest.mark.parametrize("y", ["12", True, None, math.nan, math.inf])
+def test_what_is_no_number_is_an_error_and_changes_nothing(y: Any) -> None:
+    model = number_learned(small_regressor(), number_flow(20))
+    before = pickle.dumps(model)
+    with pytest.raises(InputError, match="label"):
+        model.learn_one({"a": 1.0}, y)
+    assert pickle.dumps(model) == before

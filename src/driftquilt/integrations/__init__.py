@@ -2,6 +2,6 @@
 
 onnx    a classifier as one ONNX graph (`QuiltClassifier.to_onnx`)
 mlflow  models and the trainings of a stream in MLflow
-river   a stream as a classifier of river's
+river   a stream as a classifier or a regressor of river's
 ray     trainings, histories in files and many streams on a cluster
 """
