@@ -42,6 +42,26 @@ def many_batches() -> bytes:
     return stream(categories([0] * 900, long), n_rows=1)
 
 
+def early_zstd(n_bytes: int) -> bytes:
+    """One column of zeros, compressed in the way of Arrow 0.17."""
+    packed = struct.pack("<q", n_bytes) + pa.compress(bytes(n_bytes), "zstd", asbytes=True)
+    packed += bytes(-len(packed) % 8)
+    values = pa.Array.from_buffers(pa.int8(), len(packed), [None, pa.py_buffer(packed)])
+    batch = pa.record_batch([values], names=["age"])
+    options = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch, custom_metadata={"ARROW:experimental_compression": "ZSTD"})
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def with_metadata() -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, ROWS.schema) as writer:
+        writer.write_batch(ROWS.to_batches()[0], custom_metadata={"a": MARK})
+    return bytes(sink.getvalue().to_pybytes())
+
+
 def nothing(n_rows: int) -> bytes:
     """A column that has a length and no values."""
     made = stream(column(pa.nulls(999)))
@@ -64,6 +84,8 @@ BAD: dict[str, tuple[int, Callable[[], bytes]]] = {
     "zstd": (422, lambda: stream(column(pa.array([0.0] * 900)), "zstd")),
     "a bomb of lz4": (422, lambda: stream(column(pa.array([MARK * 100_000])), "lz4")),
     "a bomb of zstd": (422, lambda: stream(categories([0], pa.array([MARK * 10**6])), "zstd")),
+    "zstd before version 1.0, a bomb": (422, lambda: early_zstd(1 << 28)),
+    "a batch with metadata of its own": (422, with_metadata),
     "no columns": (422, lambda: stream(pa.table({}))),
     "infinity": (422, lambda: stream(column(pa.array([1.0, float("inf")])))),
     "a number beyond float32": (422, lambda: stream(column(pa.array([1e300])))),

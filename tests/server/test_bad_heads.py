@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from pathlib import Path
@@ -127,6 +128,59 @@ def test_empty_lines_do_not_hold_a_connection_open(tmp_path: Path) -> None:
             connection.sendall(b"\r\n")
             assert connection.recv(4096) == b""
         running.end()
+
+
+def test_requests_that_are_sent_without_end_and_never_read_are_hung_up_on(tmp_path: Path) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with Running(tmp_path) as running:
+        send_raw(running.port, request)
+        before = memory(running.pid)
+        for _ in range(6):
+            with pytest.raises(ConnectionError):
+                send_forever(running.port, request * 10_000)
+        assert send_raw(running.port, request).status == 200
+        assert memory(running.pid) - before < 50 << 20
+        running.end()
+        assert "Traceback" not in running.log
+
+
+def test_some_requests_may_wait_on_a_connection(tmp_path: Path) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with Running(tmp_path) as running:
+        with socket.create_connection(("127.0.0.1", running.port), timeout=60) as connection:
+            connection.sendall(request * 16)
+            answers = b""
+            while answers.count(b"200 OK") < 16:
+                answers += connection.recv(1 << 16)
+            connection.sendall(request * 100)
+            while chunk := connection.recv(1 << 16):
+                answers += chunk
+        assert b"HTTP/1.1 429" in answers
+        assert b"urn:driftquilt:rate-exceeded" in answers
+        running.end()
+
+
+def test_who_does_not_read_an_answer_is_hung_up_on(tmp_path: Path) -> None:
+    page = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with Running(tmp_path, body_seconds=0.5) as running:
+        with pytest.raises(ConnectionError):
+            send_forever(running.port, page)
+        running.end()
+        assert "Traceback" not in running.log
+
+
+def send_forever(port: int, sent: bytes) -> None:
+    """Ask again and again on one connection, and read no answer."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        while True:
+            connection.sendall(sent)
+            time.sleep(0.02)
+
+
+def memory(pid: int) -> int:
+    """The resident bytes of a process."""
+    n_pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return n_pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_connections_beyond_the_most_are_refused_until_others_are_gone(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """Untrusted Arrow bodies: bytes become a table that is safe to read, or a `Problem`.
 
 Arrow's reader trusts what it reads: offsets are looked at only by `validate`, and a compressed
-buffer is unpacked to whatever size it claims. So compressed bodies are refused before they are
-touched, everything else is validated in full before a value is read, and only flat columns of
-numbers, booleans, text, categories of text, dates and times are taken.
+buffer is unpacked to whatever size it claims. So compressed bodies, also those in the form of
+Arrow 0.17, are refused before they are touched, everything else is validated in full before a
+value is read, and only flat columns of numbers, booleans, text, categories of text, dates and
+times are taken.
 
 >>> sink = pa.BufferOutputStream()
 >>> with pa.ipc.new_stream(sink, pa.schema({"age": pa.float64()})) as writer:
@@ -35,9 +36,8 @@ UNSOUND = (
 _ZONE = re.compile(r"[A-Za-z0-9_+:-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,2}")
 _MARK = 0xFFFFFFFF  # of a message's beginning
 _COMPRESSION = 3  # the place of that field in Arrow's RecordBatch
-_HEADER = 2  # and of the header in Arrow's Message
-_HEADER_TYPE = 1
-_BODY_LENGTH = 3
+_VERSION, _HEADER_TYPE, _HEADER, _BODY_LENGTH, _METADATA = range(5)  # of those in Arrow's Message
+_V5 = 4  # that is how Arrow counts; what came before had another way to say "compressed"
 _DICTIONARY_BATCH = 2
 _BATCH_OF_DICTIONARY = 1
 _MAX_BATCHES = 100  # each is validated with the whole of its categories
@@ -98,6 +98,7 @@ def _refuse_compressed(body: bytes) -> None:
         if size <= 0:
             return
         head = body[at + 8 : at + 8 + size]
+        _expect_v5(head)
         if _is_compressed(head):
             raise Problem("body-invalid", "the body is compressed; send it as it is")
         at += 8 + size
@@ -107,6 +108,17 @@ def _refuse_compressed(body: bytes) -> None:
             if length < 0:
                 raise ValueError("a body has no such length")
             at += length
+
+
+def _expect_v5(head: bytes) -> None:
+    """Refuse messages of early versions, or with metadata, which could say "compressed" too."""
+    message = _uint(head, 0)
+    version_at = _field(head, message, _VERSION)
+    version = 0 if version_at is None else struct.unpack_from("<h", head, version_at)[0]
+    if version != _V5:
+        raise Problem("body-invalid", "the body is not in Arrow's format 1.0 (metadata version V5)")
+    if _field(head, message, _METADATA) is not None:
+        raise Problem("body-invalid", "a message of the body has metadata of its own")
 
 
 def _is_compressed(head: bytes) -> bool:

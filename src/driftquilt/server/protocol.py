@@ -1,10 +1,11 @@
 """HTTP as it comes over a socket: a malformed or slow request gets a problem as well.
 
 The middleware sees requests whose heads could be read. This is for the others: a head that is not
-HTTP, that does not end, or that takes longer than `head_seconds`, and for connections beyond the
-limit. They are answered with a problem and closed. A connection that sends nothing is closed
-after the same time. (uvicorn has no deadline for heads, and its `limit_concurrency` answers
-without a problem and without `Retry-After`.)
+HTTP, that does not end, or that takes longer than `head_seconds`, for connections beyond the
+limit, and for more than 16 requests that wait on one connection. They are answered with a problem
+and closed. A connection that sends nothing is closed after the same time, and so is one whose
+client stops reading its answer. (uvicorn has no deadline for heads and answers, reads on while
+requests wait, and its `limit_concurrency` answers without a problem and without `Retry-After`.)
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from driftquilt.server.problems import MEDIA_TYPE, Problem
 __all__ = ["HttpProtocol"]
 
 _MAX_HEAD_BYTES = 1 << 18
+_MAX_PIPELINED = 16
+_MIN_BYTES_PER_SECOND = 1024  # that a client has to take of an answer which is not yet sent
 
 
 class _Coalescing:
@@ -61,6 +64,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().__init__(*args, **named)
         self._head_seconds, self._max_connections = head_seconds, max_connections
         self._timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
         self._in_head = False
         self._n_bytes = 0  # of a head that has not ended
 
@@ -78,6 +82,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._stop_write_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -100,9 +105,24 @@ class HttpProtocol(HttpToolsProtocol):
         self._in_head = False
         self._stop_timer()
         super().on_headers_complete()
+        if self._is_flooded():  # raising stops the parser, whatever else has come
+            raise ConnectionAbortedError
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        self._refuse(Problem("request-malformed", "malformed HTTP/1.1 request"))
+        if self._is_flooded():
+            self.pipeline.clear()
+            detail = f"at most {_MAX_PIPELINED} requests may wait on one connection"
+            self._refuse(Problem("rate-exceeded", detail))
+        else:
+            self._refuse(Problem("request-malformed", "malformed HTTP/1.1 request"))
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_writing()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_write_timer()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing: a request to become a web socket is answered as it is."""
@@ -111,6 +131,27 @@ class HttpProtocol(HttpToolsProtocol):
         """Return whether no request is under way, and nothing else ends the connection."""
         quiet = self.cycle is None or self.cycle.response_complete
         return quiet and self.timeout_keep_alive_task is None
+
+    def _is_flooded(self) -> bool:
+        return len(self.pipeline) > _MAX_PIPELINED
+
+    def _watch_writing(self) -> None:
+        """Hang up if the client does not go on reading what is left to send."""
+        left = self.transport.get_write_buffer_size()
+        self._write_timer = self.loop.call_later(self._head_seconds, self._expect_reading, left)
+
+    def _expect_reading(self, left_before: int) -> None:
+        taken = left_before - self.transport.get_write_buffer_size()
+        if taken < min(left_before, self._head_seconds * _MIN_BYTES_PER_SECOND):
+            self._write_timer = None
+            self.transport.abort()
+        else:
+            self._watch_writing()
+
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
 
     def _start_timer(self) -> None:
         self._timer = self.loop.call_later(self._head_seconds, self._time_out)
@@ -150,3 +191,5 @@ class HttpProtocol(HttpToolsProtocol):
         lines += [f"{name.lower()}: {value}" for name, value in headers.items()]
         self.transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         self.transport.close()
+        if self.transport.get_write_buffer_size() and self._write_timer is None:
+            self._watch_writing()

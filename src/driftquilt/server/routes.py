@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -46,7 +44,7 @@ T = TypeVar("T")
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
 _LARGE = 1 << 16  # bytes of a body that is read on a thread
-_MANY = 1 << 15  # probabilities that are encoded on a thread
+_MANY = 1 << 13  # values that are predicted from, or encoded, on a thread
 _MAX_DIGITS = 15
 _BYTES = "application/octet-stream"
 _EVENT_STREAM = "text/event-stream"
@@ -234,14 +232,18 @@ class Routes:
         as_arrow = payloads.wants_arrow(request.headers.get("accept", ""))
         body, view = await request.body(), worker.view
 
-        def compute() -> tuple[Any, NDArray[np.float32]]:
+        def read() -> Any:
             max_rows, schema = self._registry.settings.max_rows, worker.about.schema
             rows = read_predict(body, media_type, max_rows, schema)
             view.expect(rows.frame, schema)
             expect_values(len(rows.frame), len(view.answers.classes), "classes")
-            return rows, view.answers.predict(rows.frame)
+            return rows
 
-        rows, probabilities = await self._on_thread(compute, len(body) > _LARGE)
+        rows = await self._on_thread(read, len(body) > _LARGE)
+        n_values = len(rows.frame) * (len(rows.frame.columns) + len(view.answers.classes))
+        probabilities = await self._on_thread(
+            lambda: view.answers.predict(rows.frame), n_values > _MANY
+        )
         ids = None
         if rows.keep:
             packed = pack_rows(rows.frame, body, media_type)

@@ -295,7 +295,16 @@ class Stream(_Strict):
     n_rows: int
     n_waiting: int
     n_current: int
-    accuracy: float | None
+    task: Annotated[
+        Literal["classification", "regression"],
+        Meta(description="Whether labels are classes or numbers."),
+    ]
+    accuracy: Annotated[
+        float | None, Meta(description="Null before the first row, and of numbers.")
+    ]
+    mean_absolute_error: Annotated[
+        float | None, Meta(description="Null before the first answer, and of classes.")
+    ]
     recent_accuracy: float | None
     metric: str | None
     score: Annotated[

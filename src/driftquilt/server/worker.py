@@ -203,7 +203,7 @@ class StreamWorker:
     def status(self) -> Stream:
         """Return the stream's status as it is now."""
         values = self.view.status.to_json()
-        for name in ("n_right", "n_durable"):
+        for name in ("n_right", "n_durable", "absolute_error"):
             del values[name]
         settings = {**values["settings"]}
         settings.pop("max_waiting", None)  # how many rows may wait is the service's own limit
