@@ -28,6 +28,7 @@ __all__ = [
     "listing",
     "one_line",
     "plural",
+    "quote_name",
     "shown",
     "suggest",
 ]
@@ -36,6 +37,7 @@ _LISTED = 8  # names in a message
 _SHOWN = 60  # characters of a value in a message
 _COMPARED = 1_000  # names that a misspelt one is compared with
 _SIMILAR = 0.65  # the least similarity of a misspelling; outcome and income have 0.62
+_PUNCTUATED = re.compile(r"[,;:.](\s|$)")
 _NAME = reprlib.Repr()
 _NAME.maxstring = _NAME.maxother = 80  # characters of a name
 
@@ -50,6 +52,17 @@ def listing(names: Collection[Any], limit: int | None = _LISTED) -> str:
     quoted = ", ".join(_NAME.repr(name) for name in islice(names, limit))
     n_more = 0 if limit is None else max(len(names) - limit, 0)
     return f"{quoted} and {n_more} more" if n_more else quoted
+
+
+def quote_name(name: object) -> str:
+    """Return a name for a sentence, quoted where it would read as a count or end the clause.
+
+    >>> quote_name("may"), quote_name(18), quote_name("2024-05"), quote_name("north, 2024")
+    ('may', "'18'", '2024-05', "'north, 2024'")
+    """
+    text = str(name)
+    is_plain = not is_numeral(text) and text.strip() == text and not _PUNCTUATED.search(text)
+    return text if text and is_plain else f"'{text}'"
 
 
 def one_line(message: object) -> str:

@@ -154,7 +154,7 @@ def test_nothing_held_out_is_nothing_measured() -> None:
     assert decision.n_held_out == 0
     assert [method.accuracy for method in decision.methods] == [None, None, None]
     assert decision.sentences()[1:] == (
-        "No rows of 4 were held out, so what this gains is not known.",
+        "No rows of '4' were held out, so what this gains is not known.",
         "Hold some rows out and measure before you take this model.",
     )
 

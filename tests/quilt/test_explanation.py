@@ -119,32 +119,55 @@ def test_what_the_model_is_made_of_is_said_largest_part_first() -> None:
     assert empty().composition() == "the model is August alone"
 
 
+def test_epochs_that_selected_no_segment_count_as_the_current_one_alone() -> None:
+    none = passing([0, 0], (0.02, 0.93, 0.05))
+    assert [use.word for use in none] == ["dropped", "dropped"]
+    assert none.parts == pytest.approx({"all": 0.02, "selected": 0.0, "current": 0.98})
+    assert none.composition() == "the model is 98% August alone, 2% all data"
+    some = passing([0, 50], (0.2, 0.8, 0.0))
+    assert some.parts == pytest.approx({"all": 0.2, "selected": 0.4, "current": 0.4})
+    assert some[1].weight == pytest.approx(0.6)  # 20 % + 40 % in all epochs that selected a segment
+
+
+def test_names_that_read_as_counts_or_end_a_clause_are_quoted() -> None:
+    selection = replace(passing([0, 100], (0.0, 0.9, 0.1)), names=(16, "17, north"), current=18)
+    head, first, second = selection.explain().splitlines()
+    assert head.startswith("Trained for '18' (50 rows): 1 of 2 past segments used; the model is")
+    assert head.endswith(", 10% '18' alone.")
+    assert first.startswith("'16' was dropped")
+    assert second.startswith("'17, north' was used")
+
+
 def test_a_segment_that_only_all_data_brings_says_so_beside_its_gradient() -> None:
     away, partly, near = passing([0, 30, 100], (0.6, 0.4, 0.0))
     assert (away.word, away.weight) == ("used", 0.6)
     assert away.reason == (
-        "all data makes up 60% of the model, though its gradient is too far from today's in 100% "
-        "of epochs"
+        "all data makes up 60% of the model, though it disagrees with today's rows in every epoch"
     )
-    assert partly.reason.startswith("all data makes up 60% of the model; its gradient agrees")
-    assert near.reason == "its gradient agrees with today's"
+    assert partly.reason == (
+        "all data makes up 60% of the model, and it agrees with today's rows and helps in 30% of "
+        "epochs"
+    )
+    assert near.reason == "it agrees with today's rows and helps in every epoch"
 
 
 def test_a_small_part_of_all_data_is_no_reason_for_a_dropped_segment() -> None:
     dropped, in_part, most = (passing([share, 100], (0.04, 0.96, 0.0))[0] for share in (0, 20, 90))
-    assert (dropped.word, dropped.fate) == ("dropped", "dropped: too far")
-    assert dropped.sentence().startswith("segment 0 was dropped (weight 4%): its gradient is too")
-    assert in_part.reason.startswith("its gradient agrees with today's in part, but it is too far")
+    assert (dropped.word, dropped.fate) == ("dropped", "dropped: differs")
+    assert dropped.sentence().startswith("segment 0 was dropped (weight 4%): it disagrees with")
+    rarely = passing([3, 100])[0]  # what speaks against a dropped segment, not what speaks for it
+    assert rarely.reason == "it disagrees with today's rows in 97% of epochs"
+    assert in_part.reason == "it agrees with today's rows and helps in 20% of epochs"
     assert in_part.word == "used in part"
     assert most.word == "used"
 
 
 def test_a_segment_that_agrees_is_dropped_where_the_present_alone_makes_the_model() -> None:
     near, away = passing([100, 0], (0.0, 0.02, 0.98))
-    assert (near.word, near.fate) == ("dropped", "dropped: current alone")
-    assert near.reason == "August alone makes up 98% of the model; its gradient agrees with today's"
-    assert away.fate == "dropped: too far"
-    assert away.reason.startswith("its gradient is too far")
+    assert (near.word, near.fate) == ("dropped", "dropped: no need")
+    assert near.reason.startswith("August alone makes up 98% of the model, though it agrees with")
+    assert away.fate == "dropped: differs"
+    assert away.reason.startswith("it disagrees with today's rows")
 
 
 def test_epochs_after_the_best_one_do_not_count() -> None:
@@ -198,7 +221,7 @@ def test_what_fails_a_test_in_every_epoch_fails_it_in_the_median(data: st.DataOb
     [use] = selection = Selection(("May",), (10,), tuple(folds), Rule())
     assert use.disparity.median >= selection.disparity_max - 1e-9
     assert use.gain.median <= 0
-    assert (use.too_far, use.away, use.fate) == (1, 1, "dropped: too far")
+    assert (use.too_far, use.away, use.fate) == (1, 1, "dropped: differs")
 
 
 @given(data=st.data())
@@ -219,7 +242,7 @@ def test_what_most_epochs_used_passes_both_tests_in_the_median(data: st.DataObje
 
 @pytest.mark.parametrize(
     ("name", "fate"),
-    [("April", "dropped: too far"), ("May", "dropped: points away"), ("June", "used")],
+    [("April", "dropped: differs"), ("May", "dropped: no help"), ("June", "used")],
 )
 def test_the_fate_names_the_test_that_failed_more_often(name: str, fate: str) -> None:
     assert example().of(name).fate == fate
@@ -242,38 +265,38 @@ def test_an_unknown_name_is_an_input_error_that_lists_the_known_ones() -> None:
 def test_a_segment_too_far_is_dropped_with_its_distance_and_the_bound() -> None:
     sentence = example().of("April").sentence()
     assert sentence.startswith("April was dropped")
-    assert "too far from today's in 100% of epochs (median disparity 0.90, bound 0.50" in sentence
-    assert "points away" not in sentence
+    assert "it disagrees with today's rows in every epoch (median disparity 0.90, bound" in sentence
+    assert "help" not in sentence
 
 
 def test_a_segment_pointing_away_is_dropped_with_its_gain() -> None:
     sentence = example().of("May").sentence()
     assert sentence.startswith("May was dropped")
-    assert "points away from today's in 100% of epochs (" in sentence
+    assert "it never helps (" in sentence
     assert "median gain -0.2)" in sentence
-    assert "too far" not in sentence
+    assert "disagrees" not in sentence
 
 
 def test_a_used_segment_is_said_to_agree() -> None:
     sentence = example().of("June").sentence()
     assert sentence.startswith("June was used (weight 100%)")
-    assert "its gradient agrees with today's (median disparity 0.20, bound 0.50, median" in sentence
+    assert (
+        "it agrees with today's rows and helps in every epoch (median disparity 0.20, " in sentence
+    )
     assert sentence.endswith("median gain +0.2).")
-    assert "too far" not in sentence
-    assert "points away" not in sentence
+    assert not any(word in sentence for word in ("disagrees", "not", "gradient", "too far"))
 
 
-def test_a_segment_used_now_and_then_has_both_reasons() -> None:
+def test_a_segment_used_now_and_then_says_why_it_was_used_and_not_what_spoke_against_it() -> None:
     sentence = example().of("July").sentence()
     assert sentence.startswith("July was used (weight 20%)")
-    assert "its gradient agrees with today's in part, but it is too far" in sentence
-    assert "too far from today's in 60% of epochs" in sentence
-    assert "points away from today's in 20% of epochs" in sentence
+    assert "it agrees with today's rows and helps in 20% of epochs (median" in sentence
+    assert not any(word in sentence for word in ("disagrees", "not", "gradient", "too far"))
 
 
 def test_a_test_that_is_switched_off_is_never_a_reason() -> None:
-    assert "too far" not in example(Rule(use_disparity=False)).explain()
-    assert "points away" not in example(Rule(use_gain=False)).explain()
+    assert "agrees" not in example(Rule(use_disparity=False)).explain()
+    assert "help" not in example(Rule(use_gain=False)).explain()
     without = example(Rule(use_disparity=False, use_gain=False)).of("April").sentence()
     assert "both tests are switched off (median disparity 0.90, median gain" in without
 
@@ -282,7 +305,7 @@ def test_scores_that_are_not_numbers_do_not_count_as_agreement() -> None:
     curves = fold([[np.nan], [np.nan]], [[np.nan], [np.nan]], [0.5, 0.9], Rule())
     [use] = Selection(("May",), (10,), (curves,), Rule())
     assert not use.used
-    assert "too far from today's in 100% of epochs" in use.sentence()
+    assert "disagrees with today's rows in every epoch" in use.sentence()
 
 
 def test_explain_has_a_sentence_per_segment_oldest_first() -> None:

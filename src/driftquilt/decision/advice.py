@@ -29,7 +29,7 @@ from driftquilt.decision.measure import (
     name_some,
 )
 from driftquilt.quilt.explanation import Selection, percent
-from driftquilt.text import plural
+from driftquilt.text import plural, quote_name
 
 Action = Literal["promote", "keep-incumbent", "use-all", "use-current", "collect-more"]
 
@@ -84,7 +84,7 @@ def sentences(
     selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
 ) -> tuple[str, str, str]:
     """Return what was used, what it gains and what to do, for the person who must approve it."""
-    advice = advise(selection.current, methods, constant)
+    advice = advise(quote_name(selection.current), methods, constant)
     return _used(selection), _gained(selection, methods), advice.reason
 
 
@@ -235,8 +235,9 @@ def _used(selection: Selection) -> str:
     rows = f"{sum(use.n_rows for use in used):,} of {plural(sum(selection.n_rows), 'past row')}"
     names = _named_groups(selection)
     return (
-        f"For {selection.current}, {len(used)} of {plural(len(selection), 'past segment')} {were} "
-        f"used ({rows}){': ' if names else ''}{names}; {selection.composition()}."
+        f"For {quote_name(selection.current)}, {len(used)} of "
+        f"{plural(len(selection), 'past segment')} {were} used "
+        f"({rows}){': ' if names else ''}{names}; {selection.composition()}."
     )
 
 
@@ -244,7 +245,7 @@ def _named_groups(selection: Selection) -> str:
     """Return the segments by what became of them."""
     groups: dict[str, list[object]] = {"used": [], "used in part": [], "dropped": []}
     for use in selection:
-        groups[use.word].append(use.name)
+        groups[use.word].append(quote_name(use.name))
     return "; ".join(
         f"{'' if word == 'used' else f'{word}: '}{name_some(names)}"
         for word, names in groups.items()
@@ -253,11 +254,11 @@ def _named_groups(selection: Selection) -> str:
 
 
 def _gained(selection: Selection, methods: Sequence[MethodScore]) -> str:
-    quilt, *others = methods
+    (quilt, *others), current = methods, quote_name(selection.current)
     if not quilt.n_rows:
-        return f"No rows of {selection.current} were held out, so what this gains is not known."
+        return f"No rows of {current} were held out, so what this gains is not known."
     compared = "".join(f"; {_compare(other)}" for other in others)
-    rows = f"{plural(quilt.n_rows, 'held-out row')} of {selection.current}"
+    rows = f"{plural(quilt.n_rows, 'held-out row')} of {current}"
     if quilt.n_right is None:
         return f"On {rows}, the {_describe_score(quilt, ' of Quilt')}{compared}."
     score, ends, by = quilt.shown_score, "", ""

@@ -57,7 +57,7 @@ from driftquilt.quilt.method import TriedBound
 from driftquilt.quilt.model_file import NET
 from driftquilt.quilt.models import Model, load_model
 from driftquilt.quilt.selector import TriedSet
-from driftquilt.text import json_safe, plural
+from driftquilt.text import json_safe, plural, quote_name
 
 #: Raised when decisions of the previous version can no longer be read.
 FORMAT = 1
@@ -168,7 +168,7 @@ class Decision:
     @property
     def advice(self) -> Advice:
         """What to do, in a word and a sentence."""
-        return advise(self.selection.current, self.methods, self.constant)
+        return advise(quote_name(self.selection.current), self.methods, self.constant)
 
     def past(self) -> list[dict[str, Any]]:
         """Return one record per past segment, oldest first; scores are medians over epochs."""

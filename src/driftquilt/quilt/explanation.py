@@ -6,6 +6,9 @@ current row counts 1:
 
     weight = part of all data + part of the selected segments * share of its epochs that used it
 
+An epoch of the selected part that used no past segment trained on the current one alone, and is
+counted as that part where a model's parts are shown.
+
 A segment is used if its weight is at least half of the mean over past segments, and at least 5 %;
 else it is used in part, or below 5 % dropped. Everything that speaks of segments goes by this:
 tables, sentences, reports, rows that are written for other models.
@@ -46,7 +49,7 @@ from driftquilt.data.labels import read_segments
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.quilt.blending import PARTS
 from driftquilt.search.base import Trial
-from driftquilt.text import json_safe, plural
+from driftquilt.text import json_safe, plural, quote_name
 
 if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing
@@ -64,6 +67,11 @@ __all__ = [
 _HARDLY = 0.05  # weight below which a segment counts as dropped
 _MOST = 0.5  # of the epochs
 _WHOLE = (0.0, 1.0, 0.0)  # the selected segments make all of the model
+_PASSED = {  # by whether disparity and gain are tested
+    (True, True): "agrees with today's rows and helps",
+    (True, False): "agrees with today's rows",
+    (False, True): "helps",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,13 +216,13 @@ class SegmentUse:
         if self.word != "dropped":
             return self.word
         if self.share > _MOST:
-            return "dropped: current alone"
-        return "dropped: too far" if self.too_far >= self.away else "dropped: points away"
+            return "dropped: no need"
+        return "dropped: differs" if self.too_far >= self.away else "dropped: no help"
 
     def sentence(self) -> str:
         """Return the decision in words."""
         weight = f" (weight {percent(self.weight)})" if self.weight else ""
-        return f"{self.name} was {self.word}{weight}: {self.why}."
+        return f"{quote_name(self.name)} was {self.word}{weight}: {self.why}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +261,13 @@ class Selection(Sequence[SegmentUse]):
 
     @property
     def parts(self) -> dict[str, float]:
-        """The same weights by name: of all data, of the selected segments, of the current one."""
-        return dict(zip(PARTS, self.blend, strict=True))
+        """What the model is made of: all data, selected segments, the current one alone.
+
+        Where no past segment was selected, the selected part is the current segment alone.
+        """
+        all_data, selected, alone = self.blend
+        empty = selected * self._empty_share()
+        return dict(zip(PARTS, (all_data, selected - empty, alone + empty), strict=True))
 
     @property
     def disparity_max(self) -> float:
@@ -364,14 +377,16 @@ class Selection(Sequence[SegmentUse]):
         n_used = sum(use.used for use in self)
         past = f"{n_used} of {plural(len(self), 'past segment')} used"
         made = f"; {self.composition()}" if self.names and self.blend != _WHOLE else ""
-        return f"Trained for {self.current} ({plural(self.n_current, 'row')}): {past}{made}"
+        current = quote_name(self.current)
+        return f"Trained for {current} ({plural(self.n_current, 'row')}): {past}{made}"
 
     def composition(self) -> str:
         """Return what the model is made of: "the model is 61% the selected segments, ..."."""
+        current = quote_name(self.current)
         if not self.names:
-            return f"the model is {self.current} alone"
-        words = ("all data", "the selected segments", f"{self.current} alone")
-        made = sorted(zip(self.blend, words, strict=True), key=lambda part: -part[0])
+            return f"the model is {current} alone"
+        words = ("all data", "the selected segments", f"{current} alone")
+        made = sorted(zip(self.parts.values(), words, strict=True), key=lambda part: -part[0])
         return "the model is " + ", ".join(f"{percent(w)} {word}" for w, word in made if w > 0)
 
     def _scores_note(self) -> str:
@@ -402,19 +417,30 @@ class Selection(Sequence[SegmentUse]):
             figures,
         )
 
+    def _empty_share(self) -> float:
+        """Return the share of the epochs that made the selected part without a past segment."""
+        if self.weights is not None or not self.folds:
+            return 0.0
+        made = [fold.selected[: fold.n_made].any(axis=1) for fold in self.folds]
+        return 1.0 - float(np.concatenate(made).mean())
+
     def _reason(self, s: int, shares: _EpochShares) -> str:
-        """Return what gave the segment its weight: its gradient, or the weight of other parts."""
-        all_data, selected, alone = self.blend
-        gradient, is_dropped = _gradient(shares, self.rule), self._weight(s, shares) < _HARDLY
+        """Return what gave the segment its weight: its scores, or the weight of other parts."""
+        all_data, selected, _ = self.blend
+        is_dropped = self._weight(s, shares) < _HARDLY
+        scores = _describe_tests(shares, self.rule, is_dropped=is_dropped)
         if self.weights is not None:
             effect = "do not improve" if is_dropped else "improve"
-            return f"its rows {effect} the answers for held-out current rows; {gradient}"
+            return f"its rows {effect} the answers for held-out current rows; {scores}"
         if is_dropped and shares.used > _MOST:
-            return f"{self.current} alone makes up {percent(alone)} of the model; {gradient}"
+            alone = percent(self.parts["current"])
+            return (
+                f"{quote_name(self.current)} alone makes up {alone} of the model, though {scores}"
+            )
         if not is_dropped and shares.used < 1 and all_data > selected * shares.used:
-            joined = "; " if shares.used else ", though "
-            return f"all data makes up {percent(all_data)} of the model{joined}{gradient}"
-        return gradient
+            joined = "and" if shares.used else "though"
+            return f"all data makes up {percent(all_data)} of the model, {joined} {scores}"
+        return scores
 
 
 def explain_folds(
@@ -465,20 +491,24 @@ def _check_shapes(selection: Selection) -> None:
             raise ValueError(f"there is no epoch {fold.best!r}")
 
 
-def _gradient(shares: _EpochShares, rule: Rule) -> str:
-    """Return what was for the segment in epochs that used it, and against it in the others."""
+def _describe_tests(shares: _EpochShares, rule: Rule, *, is_dropped: bool) -> str:
+    """Return what spoke for the segment, or of one that is dropped what spoke against it."""
     if not (rule.use_disparity or rule.use_gain):
         return "both tests are switched off"
+    if shares.used > (_MOST if is_dropped else 0):
+        words = _PASSED[rule.use_disparity, rule.use_gain]
+        return f"it {words} {_describe_epochs(shares.used)}"
+    away = "never helps" if shares.away == 1 else f"does not help {_describe_epochs(shares.away)}"
     failed = [
-        f"{words} from today's in {percent(share)} of epochs"
-        for words, share in (("is too far", shares.too_far), ("points away", shares.away))
-        if share
+        (shares.too_far, f"disagrees with today's rows {_describe_epochs(shares.too_far)}"),
+        (shares.away, away),
     ]
-    against = " and ".join(failed)
-    if not shares.used:
-        return f"its gradient {against}"
-    agreed = "its gradient agrees with today's"
-    return f"{agreed} in part, but it {against}" if failed else agreed
+    failed.sort(key=lambda one: -one[0])
+    return f"it {' and '.join(words for share, words in failed if share)}"
+
+
+def _describe_epochs(share: float) -> str:
+    return f"in {'every epoch' if share == 1 else f'{percent(share)} of epochs'}"
 
 
 def _flat(use: SegmentUse) -> dict[str, Any]:
