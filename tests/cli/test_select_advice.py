@@ -163,8 +163,22 @@ def test_an_incumbent_of_probabilities_is_one_more_method(drive: Drive) -> None:
     assert model.feature_names_in_.tolist() == ["a", "b"]
 
 
-def test_a_model_that_beats_the_incumbent_is_promoted(drive: Drive) -> None:
-    outcome = drive(*ASKED, *drop("chance"), "--incumbent", "chance", "--exit-code", "--json")
+def test_a_model_that_beats_the_incumbent_is_promoted_if_all_data_does_worse(
+    drive: Drive, fraud: Path
+) -> None:
+    asked = [*ASKED, *drop("chance"), "--incumbent", "chance", "--exit-code", "--json"]
+    outcome = drive(*asked)
+    told = json.loads(outcome.stdout)
+    assert (outcome.code, told["advice"]["action"]) == (11, "use-all")
+    assert told["methods"][1]["quilt_is"] == "no clear difference"
+    assert told["methods"][1]["against_incumbent"]["verdict"] == "better"
+    head, *lines = fraud.read_text().splitlines()
+    turned = {"yes": "no", "no": "yes"}
+    for number in range(1000):  # all of the past is another world
+        cells, _, label = lines[number].rpartition(",")
+        lines[number] = f"{cells},{turned[label]}"
+    fraud.write_text("\n".join([head, *lines]) + "\n")
+    outcome = drive(*asked, "--overwrite")
     told = outcome.document()
     assert (outcome.code, told["advice"]["action"]) == (0, "promote")
     quilt = told["methods"][0]

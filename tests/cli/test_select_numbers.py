@@ -48,7 +48,9 @@ def test_json_says_the_task_and_the_errors(drive: Drive) -> None:
     told = drive(*ASKED, "--metric", "rmse", "--json", "--holdout", "0.4").document()
     assert (told["task"], told["classes"]) == ("numbers", [])
     assert told["metric"] == "neg_root_mean_squared_error"
-    assert told["methods"][0]["quality"]["rmse"] == told["methods"][0]["score"]["value"]
+    assert told["methods"][0]["quality"]["rmse"] == pytest.approx(
+        told["methods"][0]["score"]["value"]
+    )
     assert [line["correct"] for line in told["past"]] == [None, None]
     assert told["past"][0]["error"] > told["past"][1]["error"]
 

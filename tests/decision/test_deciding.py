@@ -12,13 +12,13 @@ import pytest
 
 from driftquilt.data.column_types import describe, features
 from driftquilt.decision import deciding
-from driftquilt.decision.advice import sentences
+from driftquilt.decision.advice import advise, sentences
 from driftquilt.decision.cutting import by_column, by_time
 from driftquilt.decision.deciding import LabelledTable, decide
 from driftquilt.decision.decision import Decision
 from driftquilt.decision.labels import read_labels
 from driftquilt.decision.layout import lay_out
-from driftquilt.decision.measure import ConstantAnswer, MethodScore
+from driftquilt.decision.measure import Comparison, ConstantAnswer, MethodScore, Verdict
 from driftquilt.decision.scoring import ClassQuestion
 from driftquilt.errors import InputError
 from driftquilt.quilt.metrics import find_metric
@@ -261,7 +261,10 @@ def test_the_advice_follows_the_verdicts() -> None:
         "Take this model, or train on the current segment only, which is simpler: on 100 rows "
         "this model is clearly better than all data, and not clearly different from current only."
     )
-    assert advice((3, 2), (3, 3)).startswith("100 rows show no clear difference")
+    assert advice((3, 2), (3, 3)).startswith(
+        "Train on all data, which is simpler: on 100 rows this model is not clearly different from "
+        "all data or current only; look again when"
+    )
     assert advice((20, 2), (1, 12)) == (
         "Do not take this model: train on the current segment only instead, which does better."
     )
@@ -274,10 +277,68 @@ def test_a_clear_difference_of_next_to_nothing_is_no_reason_to_refuse() -> None:
     assert alone.verdict == "worse"
     said = sentences(selection, [quilt, everything, alone])
     assert "clearly worse (100 rows only Quilt gets right, 200 only current only)" in said[1]
-    assert said[2].endswith("clearly better than all data, and slightly behind current only.")
-    only = sentences(selection, [quilt, alone])[2]
-    assert only.startswith("Train on the current segment only, which is simpler, or take this")
-    assert only.endswith("it is clearly behind, but by less than 0.5 % of the rows.")
+    assert said[2].endswith(
+        "than all data, and behind (by less than 0.5 % of the rows) current only."
+    )
+    simpler = replace(alone, name="all data")
+    advice = advise("may", [quilt, simpler, replace(everything, name="current only")])
+    assert advice.action == "use-all"
+    assert "behind (by less than 0.5 % of the rows) all data, and clearly better" in advice.reason
+
+
+@pytest.mark.parametrize(
+    ("everything", "alone", "action"),
+    [
+        ((20, 2), (15, 1), "promote"),
+        ((20, 2), (3, 2), "promote"),
+        ((3, 2), (3, 3), "use-all"),
+        ((3, 2), (20, 2), "use-all"),  # a tie with all data, although far ahead of the current only
+        ((3, 2), (1, 12), "use-current"),
+        ((1, 12), (20, 2), "use-all"),
+    ],
+)
+def test_a_tie_with_all_data_is_never_a_promotion(
+    everything: tuple[int, int], alone: tuple[int, int], action: str
+) -> None:
+    quilt = MethodScore("Quilt", 0.8, 80, 100)
+    others = [
+        replace(quilt, name=name, n_right=80 - wins + losses, wins=wins, losses=losses)
+        for name, (wins, losses) in (("all data", everything), ("current only", alone))
+    ]
+    assert advise("may", [quilt, *others]).action == action
+
+
+@pytest.mark.parametrize(
+    ("quilts", "simples", "action"),
+    [
+        ("better", "better", "use-all"),
+        ("better", "no clear difference", "promote"),
+        ("no clear difference", "better", "use-all"),
+        ("no clear difference", "no clear difference", "keep-incumbent"),
+    ],
+)
+def test_in_a_tie_with_all_data_the_incumbent_decides(
+    quilts: Verdict, simples: Verdict, action: str
+) -> None:
+    def against(found: Verdict) -> Comparison:
+        return Comparison("accuracy", 0.1, (0.01, 0.2), 0.01, found)
+
+    quilt = MethodScore("Quilt", 0.8, 80, 100, against_incumbent=against(quilts))
+    simple = replace(quilt, name="all data", wins=3, losses=2, against_incumbent=against(simples))
+    old = MethodScore("incumbent", None, 70, 100, 12, 2)
+    assert advise("may", [quilt, simple, old]).action == action
+
+
+@pytest.mark.parametrize("n_rows", [1, 3, 24, 29])
+def test_a_few_rows_have_no_verdict(n_rows: int) -> None:
+    quilt = MethodScore("Quilt", 1.0, n_rows, n_rows)
+    everything = replace(quilt, name="all data", n_right=0, wins=n_rows)
+    assert everything.verdict == everything.to_json()["quilt_is"] == "too few rows"
+    _, gained, advice = sentences(select().selection, [quilt, everything])
+    assert "the rows are too few to say which is better" in gained
+    assert "clearly" not in gained + advice
+    enough = replace(everything, n_rows=30)
+    assert enough.verdict == ("better" if n_rows > 5 else "no clear difference")
 
 
 def test_a_model_that_does_no_better_than_a_constant_is_not_to_be_taken() -> None:

@@ -103,6 +103,16 @@ def test_equal_models_are_seldom_told_apart(name: str) -> None:
     assert n_clear <= 8  # 5 % of 60 are 3
 
 
+@pytest.mark.parametrize("name", ["accuracy", "log_loss"])
+def test_a_few_rows_have_no_verdict(name: str) -> None:
+    for n_rows, expected in ((29, "too few rows"), (30, "better")):
+        y, classes = np.arange(n_rows) % 2, np.array(["a", "b"])
+        right = np.where(y[:, None] == [0, 1], 0.9, 0.1)
+        models = {"a": Predictions.of(right), "b": Predictions.of(1 - right)}
+        trial = Trial(ClassScorer(find_metric(name), classes), y, models)
+        assert trial.compare("a", "b").verdict == expected
+
+
 def test_a_metric_that_is_not_defined_has_no_value_and_no_verdict() -> None:
     y, chances, classes = np.zeros(50, dtype=int), np.full((50, 2), 0.5), np.array(["a", "b"])
     models = {"a": Predictions.of(chances), "b": Predictions.of(chances)}

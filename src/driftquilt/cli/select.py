@@ -48,7 +48,7 @@ from driftquilt.cli.console import (
 )
 from driftquilt.cli.webhook import UNDELIVERED, Webhook, WebhookError, without_query
 from driftquilt.data.source import TextFormat
-from driftquilt.decision.advice import QUILT, Action
+from driftquilt.decision.advice import Action
 from driftquilt.decision.cutting import CutBy, cut
 from driftquilt.decision.data_check import Finding
 from driftquilt.decision.deciding import Watch, decide
@@ -62,7 +62,7 @@ from driftquilt.decision.decision import (
     unwritable_columns,
     write_decision,
 )
-from driftquilt.decision.measure import MethodScore, figure, metric_words
+from driftquilt.decision.measure import QUILT, MethodScore, figure, metric_words
 from driftquilt.decision.task import NUMBERS, TASKS
 from driftquilt.quilt.explanation import percent
 from driftquilt.quilt.metrics import Scoring, find_metric

@@ -6,6 +6,7 @@
     use-current     train on the current segment only instead
     collect-more    the held-out rows cannot tell; label more
 
+Training on all data is the simplest, so it is what to do unless something else is clearly better.
 The words follow from the scores alone, so they can be derived again from any decision.
 
 >>> quilt = MethodScore("Quilt", 0.9, n_right=90, n_rows=100)
@@ -21,6 +22,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from driftquilt.decision.measure import (
+    ALL_DATA,
+    CURRENT_ONLY,
+    FEW_ROWS,
+    INCUMBENT,
+    QUILT,
     Comparison,
     ConstantAnswer,
     MethodScore,
@@ -33,16 +39,13 @@ from driftquilt.text import plural, quote_name
 
 Action = Literal["promote", "keep-incumbent", "use-all", "use-current", "collect-more"]
 
-#: The names of the methods that are compared.
-QUILT, ALL_DATA, CURRENT_ONLY, INCUMBENT = "Quilt", "all data", "current only", "incumbent"
-
-_FEW = 30  # held-out rows, too few for a conclusion
 _NEGLIGIBLE = 0.005  # of a score: with many rows even this is significant, but not worth much
 _NEGLIGIBLE_LOSS = 0.01  # of a loss, as a share of it
 _VERDICTS = {
-    "better": "clearly better",
-    "worse": "clearly worse",
-    "no clear difference": "not clearly better or worse",
+    "better": "Quilt is clearly better",
+    "worse": "Quilt is clearly worse",
+    "no clear difference": "Quilt is not clearly better or worse",
+    "too few rows": "the rows are too few to say which is better",
 }
 _ROWS = {ALL_DATA: "all data", CURRENT_ONLY: "the current segment only"}
 _ACTIONS: dict[str, Action] = {
@@ -64,19 +67,19 @@ class Advice:
 def advise(
     current: object, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
 ) -> Advice:
-    """Return what follows from the scores; Quilt comes first in `methods`."""
+    """Return what follows from the scores; Quilt comes first in `methods`, then all data."""
     quilt, *rest = methods
     others = [method for method in rest if method.name != INCUMBENT]
-    incumbent = next((method for method in rest if method.name == INCUMBENT), None)
-    best = _find_best(quilt, others)
+    has_incumbent = len(others) < len(rest)
+    choice = _choose(quilt, others)
     metric = quilt.shown_score.metric
-    if incumbent is not None and best.against_incumbent is not None:
-        metric = best.against_incumbent.metric
-    action, reason = _refuse(current, best, constant, has_incumbent=incumbent is not None)
-    if not reason and best.against_incumbent is not None:
-        action, reason = _against_incumbent(current, best, best.against_incumbent)
+    if choice.against_incumbent is not None:
+        metric = choice.against_incumbent.metric
+    action, reason = _refuse(current, choice, constant, has_incumbent=has_incumbent)
+    if not reason and choice.against_incumbent is not None:
+        action, reason = _against_incumbent(current, choice, choice.against_incumbent)
     elif not reason:
-        action, reason = _among_new(current, quilt, others)
+        action, reason = _among_new(current, choice, quilt, others)
     return Advice(action, reason, metric)
 
 
@@ -88,27 +91,37 @@ def sentences(
     return _used(selection), _gained(selection, methods), advice.reason
 
 
-def _find_best(quilt: MethodScore, others: Sequence[MethodScore]) -> MethodScore:
-    """Return the method that is clearly and noticeably better than Quilt, or Quilt."""
+def _choose(quilt: MethodScore, others: Sequence[MethodScore]) -> MethodScore:
+    """Return the method to take: the simplest, unless another is clearly better.
+
+    One that is far ahead of Quilt is taken before it. Quilt is taken before all data, the first
+    of the others, if it is clearly better, or if it alone is clearly better than the incumbent.
+    """
     far_ahead = [other for other in others if _is_far_ahead(other)]
-    return min(far_ahead, key=lambda other: other.comparison.difference, default=quilt)
+    if far_ahead:
+        return min(far_ahead, key=lambda other: other.comparison.difference)
+    simplest = others[0] if others else quilt
+    if simplest.verdict == "better":
+        return quilt
+    compared = simplest.against_incumbent
+    return simplest if compared is None or compared.verdict == "better" else quilt
 
 
 def _refuse(
-    current: object, best: MethodScore, constant: ConstantAnswer | None, *, has_incumbent: bool
+    current: object, choice: MethodScore, constant: ConstantAnswer | None, *, has_incumbent: bool
 ) -> tuple[Action, str]:
     """Return why the rows allow no conclusion; no reason if they do."""
-    if not best.n_rows:
+    if not choice.n_rows:
         return "collect-more", "Hold some rows out and measure before you take this model."
-    if best.n_rows < _FEW:
+    if choice.n_rows < FEW_ROWS:
         return "collect-more", (
-            f"{plural(best.n_rows, 'held-out row')} cannot tell: label more rows of {current}, or "
-            "hold more of them out, before you take this model."
+            f"{plural(choice.n_rows, 'held-out row')} cannot tell: label more rows of {current}, "
+            "or hold more of them out, before you take this model."
         )
-    if constant is not None and _is_no_better(best, constant):
+    if constant is not None and _is_no_better(choice, constant):
         end = "keep the incumbent" if has_incumbent else "do not take it on them alone"
         reason = (
-            f"{_describe_constant(best, constant)}, so they do not show that this model has "
+            f"{_describe_constant(choice, constant)}, so they do not show that this model has "
             f"learned anything: {end}."
         )
         return "keep-incumbent" if has_incumbent else "collect-more", reason
@@ -147,68 +160,75 @@ def _by_count(best: MethodScore, constant: ConstantAnswer) -> bool:
 
 
 def _against_incumbent(
-    current: object, best: MethodScore, compared: Comparison
+    current: object, choice: MethodScore, compared: Comparison
 ) -> tuple[Action, str]:
     """Return what follows from the comparison of the best new model with the one in use."""
     difference = figure(compared.metric, abs(compared.difference))
     by = f"(by {difference} in {metric_words(compared.metric)})"
-    if compared.verdict == "better" and best.name == QUILT:
+    if compared.verdict == "better" and choice.name == QUILT:
         return "promote", f"Take this model: it is clearly better than the incumbent {by}."
-    if compared.verdict == "better":
-        return _ACTIONS[best.name], (
-            f"Do not take this model: train on {_ROWS[best.name]} instead, which does better, and "
-            f"clearly better than the incumbent {by}."
+    if compared.verdict == "better" and _is_far_ahead(choice):
+        return _ACTIONS[choice.name], (
+            f"Do not take this model: train on {_ROWS[choice.name]} instead, which does better, "
+            f"and clearly better than the incumbent {by}."
         )
-    than = "this model" if best.name == QUILT else f"training on {_ROWS[best.name]}"
+    if compared.verdict == "better":
+        return _ACTIONS[choice.name], (
+            f"Train on {_ROWS[choice.name]}, which is simpler: this model is "
+            f"{_standing(choice)} {choice.name}, which is clearly better than the incumbent {by}."
+        )
+    than = "this model" if choice.name == QUILT else f"training on {_ROWS[choice.name]}"
     if compared.verdict == "worse":
         return "keep-incumbent", f"Keep the incumbent: it is clearly better than {than} {by}."
     return "keep-incumbent", (
-        f"Keep the incumbent: {best.n_rows:,} rows show no clear difference between it and {than} "
-        f"{by}; look again when there are more labelled rows of {current}."
+        f"Keep the incumbent: {choice.n_rows:,} rows show no clear difference between it and "
+        f"{than} {by}; look again when there are more labelled rows of {current}."
     )
 
 
 def _among_new(
-    current: object, quilt: MethodScore, others: Sequence[MethodScore]
+    current: object, choice: MethodScore, quilt: MethodScore, others: Sequence[MethodScore]
 ) -> tuple[Action, str]:
     """Return what follows from the comparison of Quilt with the simpler ways to train."""
-    if all(other.verdict == "no clear difference" for other in others):
-        return "collect-more", (
-            f"{quilt.n_rows:,} rows show no clear difference, so they speak neither for this model "
-            f"nor against it: take it or not, and look again when there are more labelled rows of "
-            f"{current}."
-        )
-    best = _find_best(quilt, others)
-    if best.name != QUILT:
-        reason = f"Do not take this model: train on {_ROWS[best.name]} instead, which does better."
-        return _ACTIONS[best.name], reason
+    if choice.name == QUILT:
+        return "promote", _take(quilt, others)
+    rows = _ROWS[choice.name]
+    if _is_far_ahead(choice):
+        reason = f"Do not take this model: train on {rows} instead, which does better."
+        return _ACTIONS[choice.name], reason
+    return _ACTIONS[choice.name], (
+        f"Train on {rows}, which is simpler: on {quilt.n_rows:,} rows this model is "
+        f"{_stands(others)}; look again when there are more labelled rows of {current}."
+    )
+
+
+def _take(quilt: MethodScore, others: Sequence[MethodScore]) -> str:
+    """Return that this model may be taken, or simpler ones that are equally good so far."""
     better = [other.name for other in others if other.verdict == "better"]
-    if len(better) == len(others):
+    rest = [other for other in others if other.verdict != "better"]
+    if not rest:
         than = "the others" if len(others) > 1 else f"{better[0]}, the only other"
-        return "promote", f"Take this model: it is clearly better than {than}."
-    if better:
-        rest = [other for other in others if other.name not in better]
-        return "promote", _either(quilt, better, rest)
-    worse = [other for other in others if other.verdict == "worse"]
-    rows = " or ".join(_ROWS[other.name] for other in worse)
-    return _ACTIONS[worse[0].name], (
-        f"Train on {rows}, which is simpler, or take this model: it is clearly behind, but by "
-        f"less than {_negligible(quilt)}."
-    )
-
-
-def _either(quilt: MethodScore, better: Sequence[str], others: Sequence[MethodScore]) -> str:
-    """Return that both this model and simpler ones, equally good so far, may be taken."""
-    rows = " or ".join(_ROWS[other.name] for other in others)
-    compared = " and ".join(
-        f"{'slightly behind' if other.verdict == 'worse' else 'not clearly different from'} "
-        f"{other.name}"
-        for other in others
-    )
+        return f"Take this model: it is clearly better than {than}."
+    rows = " or ".join(_ROWS[other.name] for other in rest)
     return (
         f"Take this model, or train on {rows}, which is simpler: on {quilt.n_rows:,} rows this "
-        f"model is clearly better than {' and '.join(better)}, and {compared}."
+        f"model is {_stands(others)}."
     )
+
+
+def _stands(others: Sequence[MethodScore]) -> str:
+    """Return how Quilt stands to each of the others."""
+    names = dict[str, list[str]]()
+    for other in others:
+        names.setdefault(_standing(other), []).append(other.name)
+    return ", and ".join(f"{words} {' or '.join(alike)}" for words, alike in names.items())
+
+
+def _standing(other: MethodScore) -> str:
+    """Return how Quilt stands to a method that is not far ahead of it."""
+    if other.verdict == "worse":
+        return f"behind (by less than {_negligible(other)})"
+    return "clearly better than" if other.verdict == "better" else "not clearly different from"
 
 
 def _is_far_ahead(other: MethodScore) -> bool:
@@ -220,8 +240,8 @@ def _is_far_ahead(other: MethodScore) -> bool:
     return other.verdict == "worse" and -other.comparison.difference >= least
 
 
-def _negligible(quilt: MethodScore) -> str:
-    score = quilt.shown_score
+def _negligible(method: MethodScore) -> str:
+    score = method.shown_score
     if score.metric == "accuracy":
         return f"{100 * _NEGLIGIBLE:g} % of the rows"
     if score.lower_is_better:
@@ -287,7 +307,7 @@ def _compare(other: MethodScore) -> str:
     name = "the incumbent" if other.name == INCUMBENT else other.name
     if compared.metric == "accuracy":
         return (
-            f"{name} gets {other.n_right or 0:,} right ({_share(other.accuracy)}), and Quilt is "
+            f"{name} gets {other.n_right or 0:,} right ({_share(other.accuracy)}), and "
             f"{_VERDICTS[other.verdict]} ({plural(other.wins, 'row')} only Quilt gets right, "
             f"{other.losses:,} only {name})"
         )
@@ -296,9 +316,9 @@ def _compare(other: MethodScore) -> str:
     by = f"difference {difference}, 95 % interval {ends}"
     if compared.metric != other.shown_score.metric:
         words = metric_words(compared.metric)
-        return f"by {words} Quilt is {_VERDICTS[other.verdict]} than {name} ({by})"
+        return f"by {words}, against {name}, {_VERDICTS[other.verdict]} ({by})"
     has = figure(compared.metric, value)
-    return f"{name} has {has}, and Quilt is {_VERDICTS[other.verdict]} ({by})"
+    return f"{name} has {has}, and {_VERDICTS[other.verdict]} ({by})"
 
 
 def _share(value: float | None) -> str:

@@ -51,13 +51,19 @@ from driftquilt.data.column_types import (
     leave_out,
     present,
 )
-from driftquilt.decision.advice import ALL_DATA, CURRENT_ONLY, INCUMBENT, QUILT
 from driftquilt.decision.data_check import check_scores, find_problems
 from driftquilt.decision.decision import Decision
 from driftquilt.decision.labels import AnyLabels, Labels, read_target
 from driftquilt.decision.layout import Layout, Rows, lay_out, spread
 from driftquilt.decision.leakage import note_leakage
-from driftquilt.decision.measure import MethodScore, name_some
+from driftquilt.decision.measure import (
+    ALL_DATA,
+    CURRENT_ONLY,
+    INCUMBENT,
+    QUILT,
+    MethodScore,
+    name_some,
+)
 from driftquilt.decision.scoring import score_methods
 from driftquilt.decision.task import TASKS, Task, outputs_of
 from driftquilt.errors import InputError

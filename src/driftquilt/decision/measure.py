@@ -2,13 +2,13 @@
 
 All models predict the same rows, so only the rows count that one predicts correctly and the other
 does not: between two equally good models each of these is a coin toss (McNemar's exact test).
-Other metrics are scored and compared in `scoring`.
+Other metrics are scored and compared in `scoring`. On fewer than 30 rows there is no verdict.
 
 >>> low, high = interval(90, 100)
 >>> round(low, 3), round(high, 3)
 (0.826, 0.945)
->>> round(p_value(8, 1), 3), verdict(80, 8), verdict(3, 2)
-(0.039, 'better', 'no clear difference')
+>>> round(p_value(8, 1), 3), verdict(80, 8), verdict(3, 2), verdict(9, 0, n_rows=12)
+(0.039, 'better', 'no clear difference', 'too few rows')
 >>> score = MethodScore("all data", validation=0.8, n_right=80, n_rows=100, wins=15, losses=2)
 >>> score.accuracy, score.verdict
 (0.8, 'better')
@@ -21,8 +21,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
-Verdict = Literal["better", "no clear difference", "worse"]
+Verdict = Literal["better", "no clear difference", "worse", "too few rows"]
 _T = TypeVar("_T", "Score", "Comparison")
+
+#: The names of the methods that are compared.
+QUILT, ALL_DATA, CURRENT_ONLY, INCUMBENT = "Quilt", "all data", "current only", "incumbent"
+#: Held-out rows, below which nothing is concluded.
+FEW_ROWS = 30
 
 _Z = 1.959963984540054  # 95 % of a normal distribution lie within so many deviations
 _SIGNIFICANT = 0.05
@@ -214,7 +219,7 @@ class MethodScore:
             return self.against_quilt
         difference = (self.wins - self.losses) / max(self.n_rows, 1)
         p = p_value(self.wins, self.losses)
-        found = verdict(self.wins, self.losses)
+        found = verdict(self.wins, self.losses, self.n_rows)
         return Comparison("accuracy", difference, (difference, difference), p, found)
 
     @property
@@ -306,8 +311,13 @@ def p_value(wins: int, losses: int) -> float:
     return min(1.0, 2 * math.fsum(map(math.exp, tail)))
 
 
-def verdict(wins: int, losses: int) -> Verdict:
-    """Return whether the model with `wins` is better, at a significance level of 5 %."""
+def verdict(wins: int, losses: int, n_rows: int | None = None) -> Verdict:
+    """Return whether the model with `wins` is better, at a significance level of 5 %.
+
+    `n_rows` counts the rows that both predicted, also those on which they agree.
+    """
+    if n_rows is not None and n_rows < FEW_ROWS:
+        return "too few rows"
     if not is_significant(p_value(wins, losses)):
         return "no clear difference"
     return "better" if wins > losses else "worse"

@@ -4,7 +4,7 @@ All models predict the same rows. To see how much a score depends on which rows 
 held out, rows are drawn again and again with replacement (a paired bootstrap): in each draw all
 models are scored on the same rows, so their differences have an interval of their own. A model is
 better if 95 % of the differences are above 0. Differences in accuracy are tested exactly instead
-(McNemar).
+(McNemar). Fewer than 30 rows are too few for either.
 
     y         (n,)    places in `classes`, or numbers
     chances   (n, C)  probabilities
@@ -35,11 +35,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from driftquilt.decision.advice import INCUMBENT
 from driftquilt.decision.incumbent import read_incumbent, read_numbers_of
 from driftquilt.decision.labels import Amounts, Labels
 from driftquilt.decision.layout import Layout, Rows, spread
 from driftquilt.decision.measure import (
+    FEW_ROWS,
+    INCUMBENT,
     CalibrationBin,
     Comparison,
     ConstantAnswer,
@@ -152,11 +153,13 @@ class Trial:
         ends = _middle(draws)
         if self.metric.name == "accuracy":
             wins, losses = self.count(one, other)
-            p, found = p_value(wins, losses), verdict(wins, losses)
+            p, found = p_value(wins, losses), verdict(wins, losses, len(self._y))
         else:
             p = _two_sided(draws)
             found = "no clear difference"
-            if is_significant(p) and not ends[0] <= 0 <= ends[1]:
+            if len(self._y) < FEW_ROWS:
+                found = "too few rows"
+            elif is_significant(p) and not ends[0] <= 0 <= ends[1]:
                 found = "better" if difference > 0 else "worse"
         return Comparison(self.metric.name, difference, ends, p, found)
 
