@@ -21,6 +21,7 @@ case $code in
     11) done="nothing; train on all data instead" ;;
     12) done="nothing; train on the current month only instead" ;;
     13) done="nothing; collect more labels" ;;
+    14) done="nothing; check the data" ;;
     *) exit "$code" ;; # standard error says why
 esac
 echo "$(date -u +%FT%TZ) $code $done: $model" >> decisions/log.txt

@@ -13,7 +13,7 @@ from pathlib import Path
 from prefect import flow, get_run_logger, task
 
 SELECT = "driftquilt select history.csv --label churned --segment-by month --out decisions"
-ADVICE = (0, 10, 11, 12, 13)  # exit codes; others are errors
+ADVICE = (0, 10, 11, 12, 13, 14)  # exit codes; others are errors
 
 
 @task

@@ -12,12 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
 from driftquilt import QuiltClassifier
 from driftquilt.cli import webhook
-from tests.cli.conftest import Drive
+from tests.cli.conftest import SCHEMAS, Drive
 
 ASKED = ["select", "fraud.csv", "--label", "fraud", "--segment-by", "month"]
 
@@ -96,6 +97,29 @@ def test_costs_are_a_metric(drive: Drive) -> None:
     assert quilt["score"]["value"] == pytest.approx((9 * wrong_no + wrong_yes) / 150)
     assert right_no + right_yes == quilt["n_right"]
     assert quilt["score"]["lower_is_better"] is True
+
+
+def test_a_column_that_gives_the_label_away_blocks_the_advice(drive: Drive, fraud: Path) -> None:
+    head, *lines = fraud.read_text().splitlines()
+    rows = [f"{line},{'closed' if line.endswith('yes') else 'open'}" for line in lines]
+    fraud.write_text("\n".join([f"{head},status", *rows]) + "\n")
+    asked = [*ASKED, "--exit-code", "--json", "--overwrite"]
+    outcome = drive(*asked, *drop())
+    told = json.loads(outcome.stdout)
+    jsonschema.validate(told, json.loads((SCHEMAS / "select.json").read_text()))
+    assert (outcome.code, told["advice"]["action"]) == (14, "check-data")
+    assert "--drop status" in told["advice"]["reason"]
+    assert "--accept-data" in told["sentences"][2]
+    assert [check["column"] for check in told["checks"] if check["blocks"]][-1] == "status"
+    assert "Check data." in Path("select-out/report.html").read_text()
+    accepted = drive(*asked, *drop(), "--accept-data")
+    told = json.loads(accepted.stdout)
+    assert told["accept_data"] is True
+    assert told["advice"]["action"] in ("promote", "use-all")
+    assert any(check["blocks"] for check in told["checks"])
+    mended = drive(*asked, "--drop", "oracle,chance,label,status")
+    assert mended.code == 11
+    assert not any(check["blocks"] for check in json.loads(mended.stdout)["checks"])
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from driftquilt.decision import Finding, check_data
@@ -252,6 +256,103 @@ def test_columns_that_cannot_be_learned_from_are_told_unless_dropped() -> None:
     assert check_data(table, "label", segments, drop=["month", "tags", "empty"]) == ()
 
 
+def blocking(table: pa.Table, **settings: Any) -> list[tuple[str, str | None]]:
+    segments = by_column(table, "month")
+    found = check_data(table, "label", segments, drop=["month"], **settings)
+    return [(finding.kind, finding.column) for finding in found if finding.blocks]
+
+
+def test_a_lagged_column_of_a_slow_series_does_not_block_and_a_copy_does(
+    rng: np.random.Generator,
+) -> None:
+    walk = 100 + rng.normal(size=N).cumsum()
+    lagged, copied = np.roll(walk, 1), walk * 1.1
+    table = table_with(label=walk, lagged=lagged)
+    found = check_data(table, "label", by_column(table, "month"), drop=["month", "score"])
+    assert ("label_leak", "lagged") in [(finding.kind, finding.column) for finding in found]
+    assert blocking(table) == []
+    assert blocking(table.append_column("copied", pa.array(copied))) == [("label_leak", "copied")]
+    state = np.repeat(rng.random(N // 80) < 0.5, 80)
+    names, before = np.where(state, "on", "off"), np.where(np.roll(state, 1), "on", "off")
+    table = table_with(label=names, before=before)
+    assert "label_leak" in [f.kind for f in check_data(table, "label", table["month"])]
+    assert blocking(table) == []
+    assert blocking(table.append_column("copied", pa.array(names))) == [("label_leak", "copied")]
+
+
+@pytest.mark.parametrize(
+    ("names", "blocks"),
+    [
+        ([2021, 2022, 2023, 2024], False),
+        ([2024, 2023, 2022, 2021], True),
+        ([2022, 2021, 2023, 2024], True),
+        ([11, 12, 1, 2], False),
+        ([12, 11, 2, 1], True),
+        ([3, 1, 4, 2], True),
+        (["2023-9", "2023-10", "2024-1", "2024-2"], False),
+        (["2024-02", "2024-01", "2023-12", "2023-11"], True),
+        (["2023-Q3", "2023-Q4", "2024-Q1", "2023-Q2"], True),
+        (["3Q2023", "4Q2023", "1Q2024", "2Q2024"], False),
+        (["9", "10", "11", "12"], False),
+        (["north", "east", "south", "centre"], False),
+    ],
+)
+def test_segments_that_go_back_in_time_block(names: list[Any], blocks: bool) -> None:
+    table = table_with(month=pa.array([names[k] for k in MONTH]))
+    assert blocking(table) == [("order", None)] * blocks
+
+
+def test_mixed_segments_block_and_a_few_late_rows_do_not(rng: np.random.Generator) -> None:
+    names = np.array(["april", "may", "june", "july"])
+    late = MONTH.copy()
+    late[rng.choice(N - 1000, 20, replace=False) + 1000] -= 1
+    assert kinds(month=names[late]) == ["order"]
+    assert blocking(table_with(month=names[late])) == []
+    assert blocking(table_with(month=names[rng.permutation(MONTH)])) == [("order", None)]
+    assert blocking(table_with(month=np.tile(MONTH, 2)[: 2 * N : 2])) == [("order", None)]
+
+
+def test_a_clock_that_goes_back_blocks_and_rows_in_disorder_within_a_segment_do_not(
+    rng: np.random.Generator,
+) -> None:
+    names = pa.array(np.array(["april", "august", "december", "may"])[MONTH])
+    in_time = np.arange(N)
+    table = table_with(at=moments(in_time[::-1]), month=names)
+    assert blocking(table) == [("order", "at")]
+    inside = np.concatenate([in_time[:3000], rng.permutation(in_time[3000:])])
+    table = table_with(at=moments(inside), month=names)
+    assert "order" in [f.kind for f in check_data(table, "label", table["month"])]
+    assert blocking(table) == []
+
+
+def test_a_last_segment_without_labels_blocks_unless_the_current_one_is_named() -> None:
+    label = [None if row >= 3000 else label for row, label in enumerate(LABEL)]
+    table = table_with(label=label)
+    assert blocking(table) == [("unlabelled", None)]
+    (found, _) = check_data(table, "label", table["month"], drop=["month"])
+    assert "decided for 2" in found.sentence
+    assert "--current 2" in found.sentence
+    assert blocking(table, current=2) == []
+    label[3500] = "yes"
+    assert blocking(table_with(label=label)) == []
+
+
+def test_classes_that_differ_by_case_block() -> None:
+    label = LABEL.astype(object)
+    label[::3] = [name.upper() for name in label[::3]]
+    assert blocking(table_with(label=label)) == [("similar_labels", None)] * 2
+
+
+@pytest.mark.parametrize("name", ["credit", "employment", "pollution"])
+def test_public_tables_are_not_blocked(name: str) -> None:
+    folder = os.environ.get("DRIFTQUILT_DATA")
+    if folder is None:
+        pytest.skip("DRIFTQUILT_DATA is not set")
+    table = pq.read_table(Path(folder) / "tables" / f"{name}.parquet")
+    found = check_data(table, "label", by_column(table, "segment"), drop=["segment"])
+    assert [finding for finding in found if finding.blocks] == []
+
+
 def score(n_right: int, n_rows: int = 1000) -> MethodScore:
     return MethodScore("Quilt", 1.0, n_right, n_rows)
 
@@ -266,6 +367,9 @@ def test_models_that_are_all_nearly_perfect_are_suspect() -> None:
     (found,) = check_scores(asked(500), [score(1000), score(998), score(999)])
     assert found.kind == "near_perfect"
     assert found.figures == {"rows": 1000, "accuracy": 0.998}
+    assert not found.blocks  # each row has the class of the row before
+    mixed = replace(asked(500), y=np.arange(1000) % 2)
+    assert [f.blocks for f in check_scores(mixed, [score(1000)] * 3)] == [True]
     assert check_scores(asked(500), [score(1000), score(998), score(980)]) == ()
     assert check_scores(asked(990), [score(1000)] * 3) == ()
     assert check_scores(asked(25, 50), [score(50, 50)] * 3) == ()
@@ -288,6 +392,7 @@ def test_findings_come_in_order_and_survive_json() -> None:
     del early["checks"]
     read = Decision.from_json(early)
     assert read.checks is None
+    assert (decision.advice.action, read.advice.action) == ("check-data", "promote")
     assert Decision.from_json(read.to_json()).checks is None
 
 

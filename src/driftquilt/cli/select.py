@@ -78,6 +78,7 @@ ADVICE_CODES: dict[Action, int] = {
     "use-all": 11,
     "use-current": 12,
     "collect-more": 13,
+    "check-data": 14,
 }
 _MAX_ALIKE = 3  # findings of one kind in a terminal
 
@@ -128,6 +129,10 @@ def select(
             help="Column with today's predictions: labels, or probabilities of the second class.",
         ),
     ] = None,
+    accept_data: Annotated[
+        bool,
+        typer.Option("--accept-data", help="Advise in spite of what the data check found."),
+    ] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with a code for the advice; 0 is promote.")
     ] = False,
@@ -186,6 +191,7 @@ def select(
                 scoring=scoring,
                 incumbent=incumbent,
                 task=task,
+                accept_data=accept_data,
                 engine=engine,
                 class_weight=weights,
             )
@@ -259,7 +265,7 @@ def _document(decision: Decision, files: dict[str, str]) -> dict[str, Any]:
         "label", "task", "task_reason", "classes", "current", "n_rows", "n_current", "n_held_out",
         "holdout", "seed", "cut", "advice", "metric", "incumbent", "threshold", "kind", "choice",
         "sentences", "blend", "disparity_max", "sets", "past", "methods", "constant", "columns",
-        "checks", "warnings", "origin",
+        "checks", "accept_data", "warnings", "origin",
     )  # fmt: skip
     return {key: record[key] for key in keys} | {"files": files}
 

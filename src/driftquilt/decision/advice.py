@@ -5,9 +5,11 @@
     use-all         train on all data instead
     use-current     train on the current segment only instead
     collect-more    the held-out rows cannot tell; label more
+    check-data      the scores mean little, because of what the data check found
 
 Training on all data is the simplest, so it is what to do unless something else is clearly better.
-The words follow from the scores alone, so they can be derived again from any decision.
+Findings of the data check that block take the place of the first, third and fourth word. All
+follow from scores and findings alone, so they can be derived again from any decision.
 
 >>> quilt = MethodScore("Quilt", 0.9, n_right=90, n_rows=100)
 >>> others = MethodScore("all data", 0.7, n_right=70, n_rows=100, wins=22, losses=2)
@@ -21,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from driftquilt.decision.data_check import Finding
 from driftquilt.decision.measure import (
     ALL_DATA,
     CURRENT_ONLY,
@@ -37,7 +40,9 @@ from driftquilt.decision.measure import (
 from driftquilt.quilt.explanation import Selection, percent
 from driftquilt.text import plural, quote_name
 
-Action = Literal["promote", "keep-incumbent", "use-all", "use-current", "collect-more"]
+Action = Literal[
+    "promote", "keep-incumbent", "use-all", "use-current", "collect-more", "check-data"
+]
 
 _NEGLIGIBLE = 0.005  # of a score: with many rows even this is significant, but not worth much
 _NEGLIGIBLE_LOSS = 0.01  # of a loss, as a share of it
@@ -65,9 +70,15 @@ class Advice:
 
 
 def advise(
-    current: object, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
+    current: object,
+    methods: Sequence[MethodScore],
+    constant: ConstantAnswer | None = None,
+    checks: Sequence[Finding] = (),
 ) -> Advice:
-    """Return what follows from the scores; Quilt comes first in `methods`, then all data."""
+    """Return what follows from the scores; Quilt comes first in `methods`, then all data.
+
+    `checks` are the findings of the data check; those that block leave nothing to act on.
+    """
     quilt, *rest = methods
     others = [method for method in rest if method.name != INCUMBENT]
     has_incumbent = len(others) < len(rest)
@@ -80,14 +91,20 @@ def advise(
         action, reason = _against_incumbent(current, choice, choice.against_incumbent)
     elif not reason:
         action, reason = _among_new(current, choice, quilt, others)
+    blocking = [finding for finding in checks if finding.blocks]
+    if blocking and action in _ACTIONS.values():
+        action, reason = "check-data", _doubt(blocking)
     return Advice(action, reason, metric)
 
 
 def sentences(
-    selection: Selection, methods: Sequence[MethodScore], constant: ConstantAnswer | None = None
+    selection: Selection,
+    methods: Sequence[MethodScore],
+    constant: ConstantAnswer | None = None,
+    checks: Sequence[Finding] = (),
 ) -> tuple[str, str, str]:
     """Return what was used, what it gains and what to do, for the person who must approve it."""
-    advice = advise(quote_name(selection.current), methods, constant)
+    advice = advise(quote_name(selection.current), methods, constant, checks)
     return _used(selection), _gained(selection, methods), advice.reason
 
 
@@ -126,6 +143,17 @@ def _refuse(
         )
         return "keep-incumbent" if has_incumbent else "collect-more", reason
     return "collect-more", ""
+
+
+def _doubt(blocking: Sequence[Finding]) -> str:
+    """Return which finding makes the scores worthless, and what to do."""
+    shown = next((finding for finding in blocking if finding.column), blocking[0])
+    n_more = len(blocking) - 1
+    more = f" (and {plural(n_more, 'more finding')} like that)" if n_more else ""
+    return (
+        f"Do not act on these scores before you have checked the data: {shown.sentence}"
+        f"{more}. Then select again; if the data is right as it is, add --accept-data."
+    )
 
 
 def _is_no_better(best: MethodScore, constant: ConstantAnswer) -> bool:

@@ -4,6 +4,17 @@ Each finding is a value: its kind, the column if it is about one, a sentence tha
 found and what to do, and the figures in it. Nothing is refused or changed. Of a long table the
 columns are judged by 50,000 labelled rows, evenly spaced; labels and segments by all rows.
 
+A finding that makes the scores worthless blocks the advice, unless the data is accepted as it is:
+
+    near_perfect     if the label of the row before does not say as much
+    label_leak       if the label of the row before does not say as much
+    order            segments of known time that go back, or mixed with each other
+    similar_labels   classes that differ by case or by blanks inside
+    unlabelled       a last segment without any label
+
+The row before is what a lagged column of a slow series knows, honestly. Segments that go back are
+those of a column of times, or numbers and years in their names; 11, 12, 1, 2 only begins a year.
+
     near_perfect     all models are nearly always right on the held-out rows
     label_text       texts among numbers to predict, which count as no label
     label_leak       a column that alone separates the classes, or quarters of the numbers
@@ -104,16 +115,23 @@ _IS_CLOCK = 0.9  # rank correlation of a time with the rows
 _OUT_OF_PLACE = 0.05  # of a segment: by so much, and so many rows
 _MAX_TEXTS = 3  # in a sentence
 _MIN_MEASURED = 100  # held-out rows
+_YEAR_FIRST = re.compile(r"(19|20)\d\d(\D|$)")
+_A_YEAR = 367  # days, weeks, months or hours, that begin again
+_HALF = 0.5  # of the errors that the label of the row before leaves
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to look at: the kind, the column or None, a sentence, and the figures in it."""
+    """Something to look at: the kind, the column or None, a sentence, and the figures in it.
+
+    What `blocks` makes the scores worthless, so that the advice is to check the data.
+    """
 
     kind: Kind
     column: str | None
     sentence: str
     figures: Mapping[str, float] = field(default_factory=dict)
+    blocks: bool = False
 
 
 def check_data(
@@ -164,9 +182,10 @@ def check_scores(question: Question, methods: Sequence[MethodScore]) -> tuple[Fi
         return ()
     sentence = (
         f"all {len(methods)} models {words}, which real data seldom allow; look for a column that "
-        "is made from the label or known only after it"
+        "is made from the label or known only after it, and leave it out with --drop"
     )
-    return (Finding("near_perfect", None, sentence, figures),)
+    is_strange = not question.is_slow()
+    return (Finding("near_perfect", None, sentence, figures, blocks=is_strange),)
 
 
 def _check_amounts(labels: Amounts) -> Iterator[Finding]:
@@ -190,8 +209,8 @@ def _check_labels(labels: Labels) -> Iterator[Finding]:
         if len(names) > 1:
             alike = " and ".join(map(repr, names))
             sentence = f"classes of {labels.name!r} differ by blanks or case only: {alike}; "
-            figures = {"classes": len(names)}
-            yield Finding("similar_labels", None, f"{sentence}write them in one way", figures)
+            sentence, figures = f"{sentence}write them in one way", {"classes": len(names)}
+            yield Finding("similar_labels", None, sentence, figures, blocks=True)
 
 
 def _meanings(labels: Labels) -> list[object]:
@@ -204,22 +223,44 @@ def _check_order(table: pa.Table, label: str, layout: Layout, sample: Rows) -> I
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_of_order(layout.names)
-    yield from (Finding("order", None, str(warning.message)) for warning in caught)
+    for warning in caught:
+        yield Finding("order", None, str(warning.message), blocks=_goes_back(layout.names))
     if (layout.rows[1:] < layout.rows[:-1]).any():
         sentence = (
             "rows of one segment have rows of others between them; a month without its year, for "
             "example, mixes the years"
         )
-        yield Finding("order", None, sentence)
+        yield Finding("order", None, sentence, blocks=_is_mixed(layout.rows))
     places = np.arange(len(sample)) * len(layout.rows) // len(sample)  # as `spread` has them
     segments = np.searchsorted(layout.ends, places, "right")
     for column in table.schema:
         is_time = pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
         if is_time and column.name != label:
             times = _times(table[column.name], sample)
-            sentence = _out_of_order(column.name, times, segments, layout.names)
+            sentence, goes_back = _out_of_order(column.name, times, segments, layout.names)
             if sentence:
-                yield Finding("order", column.name, sentence)
+                yield Finding("order", column.name, sentence, blocks=goes_back)
+
+
+def _goes_back(names: Sequence[Hashable]) -> bool:
+    """Return whether segments whose names tell their time come in another order.
+
+    >>> _goes_back([2023, 2021, 2022]), _goes_back([11, 12, 1, 2]), _goes_back(["9/23", "1/24"])
+    (True, False, False)
+    """
+    if all(isinstance(name, str) for name in names):
+        if not all(_YEAR_FIRST.match(str(name)) for name in names):
+            return False
+        names = [tuple(map(int, re.findall(r"\d+", str(name)))) for name in names]
+    n_back = sum(a > b for a, b in pairwise(names))  # type: ignore[operator]
+    is_round = isinstance(names[0], int | float) and abs(names[0]) < _A_YEAR
+    return n_back > int(is_round and bool(names[-1] < names[0]))  # type: ignore[operator]
+
+
+def _is_mixed(rows: Rows) -> bool:
+    """Return whether many rows, listed segment by segment, lie far from their place."""
+    moved = np.abs(_ranks(rows) - np.arange(len(rows)))
+    return bool((moved > max(_OUT_OF_PLACE * len(rows), 1)).mean() > _OUT_OF_PLACE)
 
 
 def _times(column: pa.ChunkedArray, rows: Rows) -> Numbers:
@@ -234,19 +275,22 @@ def _times(column: pa.ChunkedArray, rows: Rows) -> Numbers:
 
 def _out_of_order(
     name: str, times: Numbers, segments: NDArray[np.intp], names: Sequence[Hashable]
-) -> str:
-    """Return what is not in order, if the column is a clock, which a date of birth is not."""
+) -> tuple[str, bool]:
+    """Return what is not in order, and whether segments are.
+
+    The column must be a clock, which a date of birth is not.
+    """
     known = ~np.isnan(times)
     times, segments = times[known], segments[known]
     if len(times) < _FEW or np.ptp(times) == 0:
-        return ""
+        return "", False
     here = np.unique(segments)
     by_segment = [times[segments == segment] for segment in here]
     ends = sorted(tuple(np.quantile(t, (0.025, 0.975))) for t in by_segment)
     lie_apart = len(ends) > 1 and all(low > high for (_, high), (low, _) in pairwise(ends))
     agreement = float(np.corrcoef(_ranks(times), np.arange(len(times)))[0, 1])
     if not lie_apart and abs(agreement) < _IS_CLOCK:
-        return ""
+        return "", False
     middles = [float(np.median(t)) for t in by_segment]
     back = next((k for k in range(1, len(here)) if middles[k] < middles[k - 1]), None)
     if back is not None:
@@ -255,18 +299,18 @@ def _out_of_order(
             f"by {name!r} the segments are not in order of time: {early} comes after {late}, but "
             f"is earlier; the last one, {names[-1]}, is taken for the present, so sort the rows by "
             f"{name!r}"
-        )
+        ), True
     last = by_segment[-1]
     moved = np.abs(_ranks(last) - np.arange(len(last))) > max(_OUT_OF_PLACE * len(last), 1)
     if moved.mean() <= _OUT_OF_PLACE:
-        return ""
+        return "", False
     return (
         f"the rows of {names[here[-1]]} are not in order of {name!r}, so that the held-out rows "
         f"are not the latest; sort the rows by {name!r}"
-    )
+    ), False
 
 
-def _ranks(values: Numbers) -> NDArray[np.intp]:
+def _ranks(values: NDArray[Any]) -> NDArray[np.intp]:
     """Return the place of each value in sorted order; equal ones stay in their order."""
     ranks = np.empty(len(values), dtype=np.intp)
     ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
@@ -277,12 +321,15 @@ def _check_unlabelled(labels: AnyLabels, segments: Any, layout: Layout) -> Itera
     if not layout.n_unlabelled:
         return
     name, n_rows = layout.names[-1], len(labels.known)
-    if layout.without_labels and not layout.later:
+    if layout.without_labels:
         which = layout.without_labels
         last = f"the last {len(which)} segments, {name_some(which)}, have"
         last = f"the last segment, {which[0]}, has" if len(which) == 1 else last
-        sentence = f"{last} no labels; decided for {name}"
-        yield Finding("unlabelled", None, sentence, {"segments": len(which)})
+        sentence = (
+            f"{last} no labels; decided for {name}: label some of the newest rows, or name the "
+            f"segment to train for with --current {shlex.quote(str(name))}"
+        )
+        yield Finding("unlabelled", None, sentence, {"segments": len(which)}, blocks=True)
     n_labelled = int(layout.ends[-1] - layout.ends[-2])
     n_tail = _count_tail(segments, int(layout.rows[-1]))
     if n_tail > max(_TAIL * (n_labelled + n_tail), 1):
@@ -346,7 +393,7 @@ def _check_columns(
     reveals_segment = find_leaking_columns(columns, layout)
     for name in columns.column_names:
         values = take_rows(columns[name], rows)
-        yield from _gives_away(name, values, codes, labels)
+        yield from _gives_away(name, values, codes, labels, rows)
         if name in reveals_segment:
             yield Finding("segment_leak", name, leakage_warning([name]))
         elif is_text(values.type) or pa.types.is_dictionary(values.type):
@@ -372,7 +419,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _gives_away(
-    name: str, values: pa.ChunkedArray, codes: Codes, labels: AnyLabels
+    name: str, values: pa.ChunkedArray, codes: Codes, labels: AnyLabels, rows: Rows
 ) -> Iterator[Finding]:
     area = label_auc(values, codes, int(codes.max()) + 1)
     if area is None or area <= _GIVES_AWAY:
@@ -383,7 +430,17 @@ def _gives_away(
         f"{labels.name!r} almost perfectly (AUC {area:.3f}); if it is made from the label, or not "
         f"known when the model has to answer, leave it out with {_drop(name)}"
     )
-    yield Finding("label_leak", name, sentence, {"auc": area})
+    before = label_auc(_labels_before(labels, rows), codes, int(codes.max()) + 1) or 0.0
+    is_strange = 1 - area < _HALF * (1 - before)
+    yield Finding("label_leak", name, sentence, {"auc": area}, blocks=is_strange)
+
+
+def _labels_before(labels: AnyLabels, rows: Rows) -> pa.ChunkedArray:
+    """Return the label of the row before each of these, in order of the table."""
+    before = np.maximum(rows - 1, 0)
+    if isinstance(labels, Amounts):
+        return pa.chunked_array([np.where(rows > 0, labels.values[before], np.nan)])
+    return pa.chunked_array([np.where(rows > 0, labels.codes[before], -1).astype(str)])
 
 
 def _drop(name: str) -> str:

@@ -119,6 +119,7 @@ def decide(
     scoring: Scoring | NumberMetric | None = None,
     incumbent: str | None = None,
     task: str | None = None,
+    accept_data: bool = False,
     **settings: Any,
 ) -> Decision:
     """Select, train and measure; `segments` is what a function of `cutting` returns.
@@ -141,6 +142,9 @@ def decide(
     threshold for it is tuned on validation rows where it scores answers. `incumbent` is a column
     with the predictions of the model in use, to compare with: labels, of two classes the
     probability of the second, or numbers. It is not learned from.
+
+    Findings of the data check that make the scores worthless turn the advice into "check-data";
+    with `accept_data` they don't.
     """
     begin_step = _Steps(watch)
     begin_step()
@@ -197,6 +201,7 @@ def decide(
         threshold=getattr(quilt, "threshold_", None),
         task=labels.task,
         task_reason=labels.reason(),
+        accept_data=accept_data,
         kind=kind_of_model(quilt),
         choice={} if choice is None else choice.scores,
         sets=tuple(quilt.search_) if isinstance(quilt, QuiltSelector) else (),

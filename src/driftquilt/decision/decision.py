@@ -70,7 +70,7 @@ _ADDED = pa.schema(
 _NOT_IN_JSON = ("model", "layout")
 _NOT_IN_EARLY_FILES = (
     "cut", "constant", "origin", "checks", "metric", "incumbent", "threshold", "kind", "choice",
-    "sets", "task", "task_reason", "of_past",
+    "sets", "task", "task_reason", "of_past", "accept_data",
 )  # fmt: skip
 
 
@@ -119,16 +119,16 @@ class Decision:
 
     `n_rows` counts the rows of the table, `n_current` the current rows trained on, `n_held_out`
     those held out. `of_past` is the model's accuracy on a sample of each past segment, or of
-    numbers its mean absolute error. `task` is "classes" or "numbers", for a reason. `cut` says
-    what the segments are, such as "the values of the column 'month'"; `constant` is how well the
-    most common label does as an answer; `origin` names the command and its files; `checks` are what
-    a person should look at in the data, None where an early version did not look. Methods are
-    compared by `metric`; `incumbent` is the column with predictions of the model in use.
-    `threshold` is the probability from which on the model answers the second of two classes, if it
-    is tuned. `model` and `layout` (the rows by segment) are None in a decision read from JSON.
-    `kind` is that of the model, such as "net" or "lightgbm". Where it was chosen among two,
-    `choice` has the score of each on held-out rows, of which higher is better; `sets` are the
-    training sets that a model other than a net was tried on.
+    numbers its mean absolute error. `task` is "classes" or "numbers", for a reason. `cut` says what
+    the segments are, such as "the values of the column 'month'"; `constant` is how well the most
+    common label does as an answer; `origin` names the command and its files; `checks` are what a
+    person should look at in the data, None where an early version did not look; with `accept_data`
+    none of them blocks the advice. Methods are compared by `metric`; `incumbent` is the column with
+    predictions of the model in use. `threshold` is the probability from which on the model answers
+    the second of two classes, if it is tuned. `model` and `layout` (the rows by segment) are None
+    in a decision read from JSON. `kind` is that of the model, such as "net" or "lightgbm". Where it
+    was chosen among two, `choice` has the score of each on held-out rows, of which higher is
+    better; `sets` are the training sets that a model other than a net was tried on.
     """
 
     label: str
@@ -158,17 +158,23 @@ class Decision:
     sets: tuple[TriedSet, ...] = ()
     task: str = "classes"
     task_reason: str = ""
+    accept_data: bool = False
     model: Model | None = field(default=None, repr=False)
     layout: Layout | None = field(default=None, repr=False)
 
     def sentences(self) -> tuple[str, str, str]:
         """Return what was used, what it gains, and what to do, as a sentence each."""
-        return sentences(self.selection, self.methods, self.constant)
+        return sentences(self.selection, self.methods, self.constant, self._doubts)
 
     @property
     def advice(self) -> Advice:
         """What to do, in a word and a sentence."""
-        return advise(quote_name(self.selection.current), self.methods, self.constant)
+        current = quote_name(self.selection.current)
+        return advise(current, self.methods, self.constant, self._doubts)
+
+    @property
+    def _doubts(self) -> tuple[Finding, ...]:
+        return () if self.accept_data else self.checks or ()
 
     def past(self) -> list[dict[str, Any]]:
         """Return one record per past segment, oldest first; scores are medians over epochs."""
@@ -258,6 +264,7 @@ class Decision:
                 "kind": str(data.get("kind", NET)),
                 "choice": dict(data.get("choice", {})),
                 "sets": tuple(map(read_set, data.get("sets", ()))),
+                "accept_data": bool(data.get("accept_data", False)),
             }
         )
         decision.to_json()  # a value of the wrong type fails here, not later

@@ -34,7 +34,7 @@ class Layout:
     """Row numbers by segment, each in order of the table; the current segment comes last.
 
     `n_unlabelled` and `later` say what was left out; `without_labels` are the last segments of
-    the table if none of their rows has a label.
+    the table if none of their rows has a label and the current one was not named.
     """
 
     names: Sequence[Hashable]
@@ -90,7 +90,9 @@ def lay_out(
         rows = rows[np.argsort(codes, kind="stable")]
     ends = np.cumsum(count_rows(codes, at + 1))
     n_held_out = int(holdout * (ends[-1] - (ends[-2] if at else 0)))
-    later = names[at + 1 :]
+    later = [*names[at + 1 :]]
+    if current is not None:
+        later, without_labels = [*later, *without_labels], []
     return Layout(names[: at + 1], rows, ends, n_held_out, n_unlabelled, later, without_labels)
 
 

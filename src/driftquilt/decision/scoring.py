@@ -412,6 +412,10 @@ class ClassQuestion:
         words = f"get at least {100 * worst:.1f} % of {plural(len(self.y), 'held-out row')} right"
         return words, {"rows": len(self.y), "accuracy": worst}
 
+    def is_slow(self) -> bool:
+        """Return whether nearly every row has the class of the row before."""
+        return bool((self.y[1:] == self.y[:-1]).mean() >= _NEARLY_ALL)
+
 
 @dataclass(frozen=True, eq=False)
 class NumberQuestion:
@@ -509,6 +513,10 @@ class NumberQuestion:
         rows = plural(len(self.y), "held-out row")
         words = f"explain at least {100 * worst:.2f} % of the variance of {rows}"
         return words, {"rows": len(self.y), "r2": worst}
+
+    def is_slow(self) -> bool:
+        """Return whether the number of the row before explains nearly all of the variance."""
+        return find_number_metric("r2").score(self.y[1:], self.y[:-1]) >= _NEARLY_ALL_VARIANCE
 
 
 Question: TypeAlias = ClassQuestion | NumberQuestion
