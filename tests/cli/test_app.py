@@ -103,6 +103,7 @@ def loaded_modules(*arguments: str, cwd: Path) -> set[str]:
 def test_help_and_version_load_no_command(option: str, tmp_path: Path) -> None:
     assert loaded_modules(option, cwd=tmp_path) <= {
         "driftquilt.cli", "driftquilt.cli.app", "driftquilt.errors", "driftquilt.files",
+        "driftquilt.lazy",
     }  # fmt: skip
 
 

