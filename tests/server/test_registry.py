@@ -99,7 +99,8 @@ def test_predictions_before_the_first_row_have_no_label(tmp_path: Path) -> None:
         service.post("/v1/streams", json={"name": "s"})
         found = service.post("/v1/streams/s/predict", json={**ROWS, "keep": False}).json()
     assert found == {
-        "ids": None, "labels": [None], "classes": [], "probabilities": [[]], "model": None,
+        "ids": None, "labels": [None], "classes": [], "probabilities": [[]], "intervals": None,
+        "model": None,
     }  # fmt: skip
 
 

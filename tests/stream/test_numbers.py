@@ -20,6 +20,7 @@ from driftquilt.stream import Guard, QuiltStream, Workers
 from driftquilt.stream.events import DriftFound, ModelPromoted
 from driftquilt.stream.experts.labels import NumberHistory, with_number_columns
 from driftquilt.stream.settings import LET_ALL_THROUGH
+from driftquilt.stream.snapshot import NumberSnapshot
 from tests.stream.streams import (
     ADWIN,
     TURN,
@@ -137,6 +138,8 @@ def test_one_enormous_label_does_no_harm() -> None:
     learn(stream, ROWS[101:140])
     answers = np.array([stream.predict_one(x) for x, _ in ROWS[101:140]])
     assert (np.abs(answers - 100) < 20).all()
+    low, high = stream.predict_interval_one(ROWS[139][0]) or (0.0, 0.0)
+    assert 0 < high - low < 60
 
 
 def test_equal_numbers_are_answered_and_no_training_begins() -> None:
@@ -206,3 +209,52 @@ def test_past_rows_have_the_columns_that_they_had_when_they_came() -> None:
     for row in found:
         del row["label"]
     assert [{n: v for n, v in row.items() if v is not None} for row in found] == shown
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_an_interval_holds_its_share_of_the_rows_to_come_through_a_drift(coverage: float) -> None:
+    rows, inside = number_rows(800), []
+    stream = start(train_budget=30)
+    for x, y in rows:
+        ends = stream.predict_interval_one(x, coverage)
+        if ends is not None:
+            inside.append(ends[0] <= y <= ends[1])
+        stream.learn_one(x, y)
+    assert len(inside) > 750
+    assert np.mean(inside) == pytest.approx(coverage, abs=0.04)
+
+
+def test_an_interval_takes_as_many_rows_as_its_coverage_asks_for() -> None:
+    stream = start()
+    known = []
+    for number, (x, y) in enumerate(ROWS[:25]):
+        known.append([stream.predict_interval_one(x, c) is not None for c in (0.5, 0.8, 0.9)])
+        stream.learn_one(x, y)
+        assert known[-1] == [number >= 4, number >= 10, number >= 20]
+
+
+def test_intervals_are_the_same_after_a_restart(tmp_path: Path) -> None:
+    with start(tmp_path / "store") as stream:
+        learn(stream, ROWS[:120])
+        before = stream.predict_interval_one(ROWS[120][0])
+        snapshot = stream.snapshot()
+        answers = snapshot.predict(Frame.of_rows([ROWS[120][0]]))
+    with QuiltStream.open(tmp_path / "store") as again:
+        assert again.predict_interval_one(ROWS[120][0]) == before
+        learn(again, ROWS[120:160])
+        assert again.predict_interval_one(ROWS[120][0]) != before
+    assert isinstance(snapshot, NumberSnapshot)
+    ends = snapshot.intervals(answers, 0.8)
+    assert ends is not None
+    assert tuple(ends[0]) == before  # a snapshot does not move
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 80, -0.1, math.nan, "0.8"])
+def test_a_coverage_is_a_share(learned: QuiltStream, coverage: Any) -> None:
+    with pytest.raises(InputError, match="coverage"):
+        learned.predict_interval_one(ROWS[0][0], coverage)
+
+
+def test_classes_have_no_intervals() -> None:
+    with pytest.raises(InputError, match="predict_proba_one"):
+        QuiltStream().predict_interval_one({"a": 1.0})

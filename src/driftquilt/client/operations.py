@@ -124,7 +124,8 @@ class Service(ABC, Generic[Answer, Content, Events]):
     def create_stream(self, name: str, **options: Any) -> Answer:
         """Create a stream.
 
-        Options: detector, guard, settings, schema, random_state, class_weight, metric.
+        Options: task, coverage, detector, guard, settings, schema, random_state, class_weight,
+        metric. With the task "regression" labels are numbers.
         """
         body = as_json({"name": name, **options})
         return self._answer(make_call("create_stream", body))
@@ -156,7 +157,10 @@ class Stream(Generic[Answer, Content, Events]):
         return self._ask("delete")
 
     def predict(self, rows: Any, *, keep: bool = True) -> Answer:
-        """Labels and probabilities; rows that are kept wait for their labels under `ids`."""
+        """Labels and probabilities, or numbers and intervals.
+
+        Rows that are kept wait for their labels under `ids`.
+        """
         return self._ask("predict", as_body(rows, keep=keep))
 
     def learn(self, rows: Any, labels: Iterable[Any]) -> Answer:

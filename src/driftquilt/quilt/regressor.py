@@ -48,7 +48,7 @@ from driftquilt.quilt.model_file import HELD_OUT, REGRESSION
 from driftquilt.quilt.regression import DEFAULT_REGRESSION, RegressionQuilt, coverage
 from driftquilt.search.base import Search
 
-__all__ = ["HeldOut", "QuiltRegressor"]
+__all__ = ["HeldOut", "QuiltRegressor", "expect_coverage"]
 
 _LOSS = DEFAULT_REGRESSION.learner.loss
 _MAX_HELD_OUT = 2_000  # rows that intervals are corrected by
@@ -211,8 +211,7 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
 
         Weights interpolate between quantiles; the shift is what the held-out rows ask for.
         """
-        if not 0 < coverage < 1:
-            raise InputError(f"coverage is {coverage}; give a share between 0 and 1")
+        expect_coverage(coverage)
         outputs, y, weight = self.held_out_
         levels = np.array(self.net_loss.levels)
         wanted = np.array([(1 - coverage) / 2, (1 + coverage) / 2])
@@ -303,6 +302,17 @@ class QuiltRegressor(RegressorMixin, QuiltEstimator):  # type: ignore[misc]
         y, weight = (np.concatenate([getattr(p, name) for p in parts]) for name in ("y", "weight"))
         rows = spread_out(len(y), min(len(y), _MAX_HELD_OUT))
         return HeldOut(outputs[rows], y[rows], weight[rows].astype(np.float64))
+
+
+def expect_coverage(coverage: float) -> None:
+    """Refuse what is not a share between 0 and 1.
+
+    >>> expect_coverage(80)
+    Traceback (most recent call last):
+    driftquilt.errors.InputError: coverage is 80; it takes a share between 0 and 1
+    """
+    if not (isinstance(coverage, float) and 0 < coverage < 1):
+        raise InputError.of_setting("coverage", coverage, "a share between 0 and 1")
 
 
 def _in_order(model: Average, X: NDArray[Any]) -> NDArray[np.float64]:

@@ -258,39 +258,57 @@ def _along_rows(label: str, view: View, *also: float) -> Chart:
 def stream_accuracy(curve: Mapping[str, Any], n_rows: int) -> str:
     """Draw the accuracy of a live stream up to its last row, from the service's answer.
 
-    The line ends with the last full bucket; rows and drifts may be further. Without a full bucket
-    the drawing is empty.
+    Of numbers, it is the mean absolute error. The line ends with the last full bucket; rows and
+    drifts may be further. Without a full bucket the drawing is empty.
     """
-    values, drifts = tuple(curve["accuracy"]), curve["drifts"]
+    name, values = _curve(curve)
+    drifts, is_error = curve["drifts"], name != "accuracy"
     if not values:
         return _EMPTY
     first = curve["first_row"]
     rows = tuple(first + curve["size"] * (k + 1) for k in range(len(values)))
-    lowest = min(range(len(values)), key=values.__getitem__)
+    word, choose, shown = ("highest", max, "{:.6g}") if is_error else ("lowest", min, "{:.3f}")
+    worst = choose(range(len(values)), key=values.__getitem__)
     label = (
-        f"Accuracy up to row {rows[-1]:,}: now {values[-1]:.3f}, lowest {values[lowest]:.3f} at "
-        f"row {rows[lowest]:,}; {plural(len(drifts), 'drift')}"
+        f"{name.capitalize()} up to row {rows[-1]:,}: now {shown.format(values[-1])}, {word} "
+        f"{shown.format(values[worst])} at row {rows[worst]:,}; {plural(len(drifts), 'drift')}"
     )
     label += f", the last at row {drifts[-1]:,}" if drifts else ""
     last = max(n_rows, rows[-1], *drifts[-1:])
-    chart = _accuracies(label, "row", rows, {"accuracy": values}, (first, last))
+    if is_error:
+        top = max(*values, 0.0) or 1.0
+        view = View(rows, (Line(name, values, 0),))
+        ends = (0.0, 1.05 * top)
+        chart = Chart(label, "row", (view,), (first, last), ends, round_ticks(*ends, 4))
+    else:
+        chart = _accuracies(label, "row", rows, {name: values}, (first, last))
     marks = tuple((row, None) for row in drifts if row >= first)
     return page_chart(replace(chart, drifts=marks, dots=len(values) == 1), 216)
 
 
 def sparkline(curve: Mapping[str, Any]) -> str:
-    """Draw the latest accuracy of a live stream, small and without numbers."""
-    values = tuple(curve["accuracy"][-_SPARK_BUCKETS:])
+    """Draw the latest accuracy or error of a live stream, small and without numbers."""
+    name, values = _curve(curve)
+    values = values[-_SPARK_BUCKETS:]
     if len(values) <= 1:
         return _EMPTY
-    view = View(tuple(range(len(values))), (Line("accuracy", values, 0),))
-    chart = Chart("", "", (view,), (0, len(values) - 1), (min(*values, 0.9) - 0.01, 1.01))
+    view = View(tuple(range(len(values))), (Line(name, values, 0),))
+    ends = (min(*values, 0.9) - 0.01, 1.01) if name == "accuracy" else (0.0, max(*values) or 1.0)
+    chart = Chart("", "", (view,), (0, len(values) - 1), ends)
     lines = "".join(_lines(view, chart, _SPARK_WIDTH, _SPARK_HEIGHT))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="dq spark" width="{_SPARK_WIDTH}" '
         f'height="{_SPARK_HEIGHT}" viewBox="0 0 {_SPARK_WIDTH} {_SPARK_HEIGHT}" '
         f'aria-hidden="true">{lines}</svg>'
     )
+
+
+def _curve(curve: Mapping[str, Any]) -> tuple[str, tuple[float, ...]]:
+    """Return what a live stream is measured by, and its values."""
+    errors = curve.get("mean_absolute_error")
+    if errors is None:
+        return "accuracy", tuple(curve["accuracy"])
+    return "mean absolute error", tuple(errors)
 
 
 def page_chart(chart: Chart, height: float) -> str:

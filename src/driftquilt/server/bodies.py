@@ -36,8 +36,9 @@ from pyarrow import types
 
 from driftquilt.data.calendar import flatten, from_arrow, from_objects
 from driftquilt.data.columns import FLOAT32_MAX
-from driftquilt.data.frame import Frame, Label, read_label
+from driftquilt.data.frame import TARGET_MAX, Frame, Label
 from driftquilt.errors import InputError
+from driftquilt.quilt.model_file import CLASSIFICATION, REGRESSION
 from driftquilt.server.arrow_bodies import UNSOUND, is_moment, read_table
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import (
@@ -50,6 +51,7 @@ from driftquilt.server.schemas import (
     Row,
 )
 from driftquilt.stream.columns import LABEL
+from driftquilt.stream.task import reader
 
 __all__ = [
     "IdLabels",
@@ -79,6 +81,10 @@ _MOMENTS: dict[str, Callable[[str], Any]] = {  # declared kinds whose text is re
 _MAX_COLUMNS = 10_000
 _MAX_VALUES = 2_000_000
 _MAX_TEXT = 1 << 23  # letters of all rows
+_LABEL_WORDS = {
+    CLASSIFICATION: "a 64-bit integer, a boolean or text without a trailing zero character",
+    REGRESSION: f"a number, at most {TARGET_MAX:.0e} in size",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,19 +136,25 @@ def read_predict(
 
 
 def read_labels(
-    body: bytes, media_type: str, max_rows: int, schema: StreamSchema = None
+    body: bytes,
+    media_type: str,
+    max_rows: int,
+    schema: StreamSchema = None,
+    task: str = CLASSIFICATION,
 ) -> LabelledRows | IdLabels:
-    """Read labels by id, or rows with their labels."""
+    """Read labels by id, or rows with their labels, for a stream of this task."""
     if media_type == ARROW:
-        return _labels_from_arrow(body, max_rows, schema)
+        return _labels_from_arrow(body, max_rows, schema, task)
     decoded = _decode(_LABELS, body)
+    if task == CLASSIFICATION:
+        _refuse_floats(decoded.labels)
     if isinstance(decoded.rows, UnsetType):
         if decoded.columns not in (UNSET, None):
             raise Problem("body-invalid", "there are columns, but no rows")
-        return _by_id(body, decoded.labels, max_rows)
+        return _by_id(body, decoded.labels, max_rows, task)
     n_keys = 2 + (decoded.columns is not UNSET)
     frame = _read_frame(body, decoded.rows, decoded.columns, max_rows, n_keys)
-    return LabelledRows(_read_dates(frame, schema), read_each_label(decoded.labels))
+    return LabelledRows(_read_dates(frame, schema), read_each_label(decoded.labels, task))
 
 
 def decode_strictly(body: bytes, kind: type[T]) -> T:
@@ -171,18 +183,14 @@ def read_packed(packed: bytes, media_type: str, n_rows: int, schema: StreamSchem
     return Frame(tuple(names), numbers.reshape(n_rows, len(names)), {})
 
 
-def read_each_label(labels: Sequence[Any]) -> list[Label]:
+def read_each_label(labels: Sequence[Any], task: str = CLASSIFICATION) -> list[Any]:
     """Read the labels, and refuse the first that cannot be one."""
-    read = []
+    read, read_one = [], reader(task)
     for number, label in enumerate(labels):
         try:
-            read.append(read_label(label))
+            read.append(read_one(label))
         except InputError as error:
-            raise Problem(
-                "body-invalid",
-                f"label {number} is not a 64-bit integer, a boolean or text without a trailing "
-                "zero character",
-            ) from error
+            raise Problem("body-invalid", f"label {number} is not {_LABEL_WORDS[task]}") from error
         if isinstance(label, str) and len(label) > MAX_LETTERS:
             raise Problem("body-invalid", f"label {number} has more than {MAX_LETTERS} letters")
     return read
@@ -223,14 +231,24 @@ def _decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
         raise Problem("body-malformed", "the body is not valid JSON") from error
 
 
-def _by_id(body: bytes, labels: Sequence[IdLabel | Label], max_rows: int) -> IdLabels:
+def _refuse_floats(labels: Sequence[Any]) -> None:
+    """Refuse numbers with a decimal point where labels are classes, as the types of JSON would."""
+    for number, label in enumerate(labels):
+        of_id = isinstance(label, IdLabel)
+        if type(label.label if of_id else label) is float:
+            place = f"$.labels[{number}]" + (".label" if of_id else "")
+            expected = "Expected `bool | int | str`, got `float`"
+            raise Problem("body-invalid", f"{expected} - at `{place}`")
+
+
+def _by_id(body: bytes, labels: Sequence[Any], max_rows: int, task: str) -> IdLabels:
     _expect_size(len(labels), 1, max_rows)
     pairs = [pair for pair in labels if isinstance(pair, IdLabel)]
     if len(pairs) < len(labels):
         raise Problem("body-invalid", "labels without rows are objects with an id and a label")
     if body.count(b":") > 2 * len(pairs) + 1:
         _refuse_repeated_keys(body)
-    read = read_each_label([pair.label for pair in pairs])
+    read = read_each_label([pair.label for pair in pairs], task)
     return IdLabels([(pair.id, label) for pair, label in zip(pairs, read, strict=True)])
 
 
@@ -304,11 +322,13 @@ def _read_dates(frame: Frame, schema: StreamSchema) -> Frame:
 # Arrow.
 
 
-def _labels_from_arrow(body: bytes, max_rows: int, schema: StreamSchema) -> LabelledRows | IdLabels:
+def _labels_from_arrow(
+    body: bytes, max_rows: int, schema: StreamSchema, task: str
+) -> LabelledRows | IdLabels:
     frame, labels, _ = _read_arrow(body, max_rows)
     if labels is None:
         raise Problem("body-invalid", f"the table has no column {LABEL!r}")
-    read = read_each_label(labels)
+    read = read_each_label(labels, task)
     ids = frame.texts.get("id")
     if ids is None or frame.names or len(frame.texts) > 1:
         return LabelledRows(_read_dates(frame, schema), read)

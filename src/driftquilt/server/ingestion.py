@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 
 from driftquilt.data.frame import Frame, Label, Row
 from driftquilt.errors import InputError
+from driftquilt.quilt.model_file import REGRESSION
 from driftquilt.server.bodies import IdLabels, LabelledRows, read_packed
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import Learned, Refusal
 from driftquilt.server.settings import ServeSettings
 from driftquilt.server.view import (
     STREAM_COLUMNS,
-    AccuracyHistory,
     LabelDelays,
+    MeanHistory,
     expect_stream_size,
 )
 from driftquilt.store import PendingChange, PendingRequest, PendingRows, State
@@ -157,8 +158,9 @@ class Ingestion:
 
     def _begin(self, stream: QuiltStream, state: Mapping[str, Any]) -> None:
         self.stream, self.keys = stream, IdempotencyKeys(state)
-        self.accuracy = AccuracyHistory(state.get("curve"))
-        self.accuracy.add(stream.n_rows, stream.n_right)
+        self._is_numbers = stream.task == REGRESSION
+        self.history = MeanHistory(state.get("curve"), n_unanswered=int(self._is_numbers))
+        self.history.add(stream.n_rows, self._total)
         # By the clock, so that a stream of the same name as one that is gone has other ids.
         first, born = page_place(time.time_ns() // 1_000_000, 0), page_place(self._born, 0)
         limits = self._settings.max_waiting, self._settings.max_waiting_bytes
@@ -332,7 +334,7 @@ class Ingestion:
         """Learn rows; `note` and `label` make what is stored with each, just before it is."""
         done = 0
         while done < len(rows):
-            n_more = min(_AT_ONCE, self.accuracy.n_to_end(self.stream.n_rows), len(rows) - done)
+            n_more = min(_AT_ONCE, self.history.n_to_end(self.stream.n_rows), len(rows) - done)
             some = slice(done, done + n_more)
             notes = [note(at) for at in range(done, done + n_more)]
             changes = None if label is None else [label(at) for at in range(done, done + n_more)]
@@ -344,11 +346,18 @@ class Ingestion:
 
     def count(self) -> None:
         """Count the rows that were learned, before a bucket of the curve ends unnoticed."""
-        if self.accuracy.add(self.stream.n_rows, self.stream.n_right):
-            self.stream.note({"curve": self.accuracy.state()})
+        if self.history.add(self.stream.n_rows, self._total):
+            self.stream.note({"curve": self.history.state()})
+
+    @property
+    def _total(self) -> float:
+        """Return right answers, or distances of numbers to their labels, of all rows together."""
+        return self.stream.absolute_error if self._is_numbers else self.stream.n_right
 
     def _expect_labels(self, labels: Sequence[Label]) -> None:
         """Refuse labels of another kind than those so far, or that were not declared."""
+        if self._is_numbers:  # which were read as such
+            return
         known = self.stream.classes[:1] or labels[:1]
         if any(type(label) is not type(known[0]) for label in labels):
             raise Problem("rows-invalid", f"labels have been {LABEL_WORDS[type(known[0])]} so far")

@@ -28,6 +28,18 @@ _OF_STREAMS: tuple[tuple[str, bool, str, str], ...] = (
     ("waiting_rows", False, "Predicted rows that wait for their label.", "n_waiting"),
     ("accuracy", False, "Share of rows predicted right just before they were learned.", "accuracy"),
     ("recent_accuracy", False, "The same over the last thousand rows.", "recent_accuracy"),
+    (
+        "mean_absolute_error",
+        False,
+        "Mean error of numbers, each answered before it was learned.",
+        "mean_absolute_error",
+    ),
+    (
+        "recent_mean_absolute_error",
+        False,
+        "The same over the last thousand rows.",
+        "recent_mean_absolute_error",
+    ),
     ("model", False, "Version of the model in use; 0 before the first.", "model"),
     ("training", False, "Whether a training is under way.", "training"),
 )

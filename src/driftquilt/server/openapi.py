@@ -47,6 +47,7 @@ _EXAMPLES: dict[Any, tuple[dict[str, Any], ...]] = {
         {"labels": [{"id": "1-0", "label": "yes"}]},
         {**_OBJECTS, "labels": ["yes"]},
         {**_MATRIX, "labels": ["yes"]},
+        {**_OBJECTS, "labels": [12.5]},
     ),
     NewStream: (
         {"name": "clicks", "detector": "adwin", "settings": {"n_wait": 100}, "metric": "roc_auc"},
@@ -54,6 +55,7 @@ _EXAMPLES: dict[Any, tuple[dict[str, Any], ...]] = {
             "name": "loans",
             "schema": {"columns": {"age": "number", "city": "text"}, "labels": ["no", "yes"]},
         },
+        {"name": "prices", "task": "regression", "coverage": 0.8},
     ),
 }
 _SUMMARY = "Predictions, labels and drift of a team's streams. Every error is a problem (RFC 9457)."

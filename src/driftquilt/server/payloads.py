@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 
 from driftquilt.errors import DriftquiltError, InputError, MissingExtraError
 from driftquilt.quilt.explanation import SegmentUse
+from driftquilt.quilt.model_file import REGRESSION
 from driftquilt.report.lines import sparkline, stream_accuracy
 from driftquilt.report.quilt import stream_quilt
 from driftquilt.report.quilt_layout import Room
 from driftquilt.server import schemas
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import ARROW, JSON
+from driftquilt.server.view import View, rounded
 from driftquilt.server.worker import StreamWorker
 from driftquilt.stream.events import DriftFound, Event, ModelPromoted, ModelTrained
 from driftquilt.stream.persistence import first_row, versions
-from driftquilt.stream.snapshot import Snapshot
+from driftquilt.stream.snapshot import NumberSnapshot
 from driftquilt.text import json_safe
 
 __all__ = [
@@ -54,16 +56,17 @@ _LOOK = 1.0  # seconds between two of status, and two checks whether to go on
 
 
 def predictions(
-    ids: list[str] | None,
-    answers: Snapshot,
-    probabilities: NDArray[np.float32],
-    model: int | None,
+    ids: list[str] | None, view: View, answers: NDArray[Any], coverage: float | None
 ) -> schemas.Predictions:
-    """Return the label of each row, and all probabilities."""
-    if not np.isfinite(probabilities).all():
+    """Return the label of each row, and all probabilities; of numbers, their intervals."""
+    if not np.isfinite(answers).all():
         raise Problem("stream-failed", "the model in use gives no finite answer; roll it back")
-    labels, classes = answers.labels(probabilities), list(answers.classes)
-    return schemas.Predictions(ids, labels, classes, probabilities, model)
+    snapshot, model = view.answers, view.status.model
+    labels, classes = snapshot.labels(answers), list(snapshot.classes)
+    if not isinstance(snapshot, NumberSnapshot):
+        return schemas.Predictions(ids, labels, classes, answers, None, model)
+    intervals = None if coverage is None else snapshot.intervals(answers, coverage)
+    return schemas.Predictions(ids, labels, classes, None, intervals, model)
 
 
 def wants_arrow(accept: str) -> bool:
@@ -90,11 +93,17 @@ def _preference(part: str) -> tuple[str, float]:
 
 
 def to_arrow(answer: schemas.Predictions) -> bytes:
-    """Return predictions as an Arrow stream: ids, labels, and a column for each class."""
+    """Return predictions as an Arrow stream: ids, labels, and a column for each class.
+
+    Of numbers, there are columns for both ends of their intervals, if they have some.
+    """
     columns: dict[str, Any] = {} if answer.ids is None else {"id": answer.ids}
     columns["label"] = answer.labels
-    for code, label in enumerate(answer.classes):
-        columns[f"p_{label}"] = answer.probabilities[:, code]
+    if answer.probabilities is not None:
+        for code, label in enumerate(answer.classes):
+            columns[f"p_{label}"] = answer.probabilities[:, code]
+    if answer.intervals is not None:
+        columns["low"], columns["high"] = answer.intervals.T
     table = pa.table(columns).replace_schema_metadata({"model": str(answer.model or "")})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -150,10 +159,12 @@ def _message(kind: str, payload: object, number: int | None = None) -> bytes:
 
 
 def accuracy(worker: StreamWorker) -> schemas.Accuracy:
-    """Return accuracy over time, with drifts."""
+    """Return accuracy, or the mean absolute error of numbers, over time, with drifts."""
     drifts = [e.row for e in worker.view.events if isinstance(e, DriftFound)]
-    size, first, shares = worker.ingestion.accuracy.buckets()
-    return schemas.Accuracy(size, first, shares, drifts)
+    size, first, means = worker.ingestion.history.buckets()
+    if worker.stream.task == REGRESSION:
+        return schemas.Accuracy(size, first, None, [rounded(mean) for mean in means], drifts)
+    return schemas.Accuracy(size, first, [round(mean, 4) for mean in means], None, drifts)
 
 
 def drawing(worker: StreamWorker, wanted: schemas.DrawingParameters) -> str:
@@ -236,19 +247,19 @@ def version_before(worker: StreamWorker) -> int:
 def model_bytes(worker: StreamWorker, version: int, file_format: str) -> bytes:
     """Return a model's file."""
     try:
-        classifier = worker.stream.classifier(version)
+        model = worker.stream.fitted(version)
     except InputError as error:
         raise Problem("model-unknown", "no model of this version is kept") from error
     if file_format == "onnx":
         try:
-            return classifier.to_onnx()
+            return model.to_onnx()
         except MissingExtraError as error:
             raise Problem("answer-unavailable", str(error)) from error
         except DriftquiltError as error:
             raise Problem("answer-unavailable", "this model cannot be written as ONNX") from error
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
-        classifier.save(path)
+        model.save(path)
         return path.read_bytes()
 
 
@@ -295,7 +306,7 @@ def _scores(
     chosen = worker.selections.get(version)
     if chosen is None:
         try:
-            chosen = worker.stream.classifier(version).selection_
+            chosen = worker.stream.fitted(version).selection_
         except InputError:
             return {}
         worker.selections[version] = chosen

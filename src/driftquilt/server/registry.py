@@ -25,8 +25,9 @@ from typing import Any
 import msgspec
 
 from driftquilt.errors import InputError
-from driftquilt.quilt.classifier import QuiltClassifier, present_weights
+from driftquilt.quilt.classifier import present_weights
 from driftquilt.quilt.metrics import find_metric
+from driftquilt.quilt.model_file import CLASSIFICATION, REGRESSION
 from driftquilt.server.bodies import read_each_label
 from driftquilt.server.ingestion import IdempotencyKeys
 from driftquilt.server.problems import Problem
@@ -40,6 +41,7 @@ from driftquilt.store.files import DISK
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.columns import LABEL
 from driftquilt.stream.settings import Guard, StreamSettings, find_detector
+from driftquilt.stream.task import ESTIMATORS
 from driftquilt.stream.workers import Workers
 
 __all__ = ["StreamRegistry"]
@@ -161,6 +163,7 @@ class StreamRegistry:
                 new.name,
                 datetime.now(UTC).isoformat(timespec="seconds"),
                 None if new.schema is None else msgspec.to_builtins(new.schema),
+                new.coverage,
             )
             store = open_store(draft)
             try:
@@ -184,8 +187,11 @@ class StreamRegistry:
 def _make_stream(new: NewStream, store: DiskStore) -> QuiltStream:
     usual = {"checkpoint_rows": _CHECKPOINT_ROWS, "max_columns": STREAM_COLUMNS}
     settings: dict[str, Any] = {**usual, **new.settings}
+    weighing: dict[str, Any] = (
+        {} if new.class_weight is None else {"class_weight": new.class_weight}
+    )
     return QuiltStream(
-        QuiltClassifier(random_state=new.random_state, class_weight=new.class_weight),
+        ESTIMATORS[new.task](random_state=new.random_state, **weighing),
         new.detector,
         store=store,
         guard=None if new.guard is None else Guard(**msgspec.to_builtins(new.guard)),
@@ -215,6 +221,7 @@ def _expect_new(new: NewStream) -> None:
             takes = f"{error.name} takes {error.expected}"
             why = takes if error.name else "see the documentation"
             raise Problem("body-invalid", f"{part} cannot be used; {why}") from error
+    _expect_task(new)
     if new.schema is None:
         return
     if LABEL in new.schema.columns:
@@ -224,3 +231,15 @@ def _expect_new(new: NewStream) -> None:
         raise Problem("body-invalid", "the labels of a schema are all of one kind")
     if labels and present_weights(new.class_weight, labels) != new.class_weight:
         raise Problem("body-invalid", "class_weight names a label that the schema does not have")
+
+
+def _expect_task(new: NewStream) -> None:
+    """Refuse what streams of the other task have."""
+    labels = None if new.schema is None else new.schema.labels
+    of_others: dict[str, Any] = {"coverage": new.coverage}
+    if new.task == REGRESSION:
+        of_others = {"class_weight": new.class_weight, "metric": new.metric, "labels": labels}
+    for part, value in of_others.items():
+        if value is not None:
+            other = "numbers" if new.task == CLASSIFICATION else "classes"
+            raise Problem("body-invalid", f"{part} goes with {other}, but the task is {new.task}")

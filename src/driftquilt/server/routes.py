@@ -187,7 +187,7 @@ class Routes:
             ),
             Operation(
                 "GET", f"{stream}/drawings/{{kind}}", self.get_drawing,
-                "The quilt or the accuracy as SVG", parameters=schemas.DrawingParameters,
+                "The quilt, or the accuracy or error, as SVG", parameters=schemas.DrawingParameters,
                 media_types=[_SVG],
             ),
             Operation(
@@ -241,21 +241,19 @@ class Routes:
 
         rows = await self._on_thread(read, len(body) > _LARGE)
         n_values = len(rows.frame) * (len(rows.frame.columns) + len(view.answers.classes))
-        probabilities = await self._on_thread(
-            lambda: view.answers.predict(rows.frame), n_values > _MANY
-        )
+        answers = await self._on_thread(lambda: view.answers.predict(rows.frame), n_values > _MANY)
         ids = None
         if rows.keep:
             packed = pack_rows(rows.frame, body, media_type)
             ids = await worker.keep(*packed, len(rows.frame))
 
         def encode() -> Response:
-            answer = payloads.predictions(ids, view.answers, probabilities, view.status.model)
+            answer = payloads.predictions(ids, view, answers, worker.about.coverage)
             if as_arrow:
                 return Response(payloads.to_arrow(answer), media_type=ARROW)
             return json_response(answer)
 
-        return await self._on_thread(encode, probabilities.size > _MANY)
+        return await self._on_thread(encode, answers.size > _MANY)
 
     async def learn(self, request: Request, at: schemas.StreamParameters) -> Response:
         """Learn, and answer when everything is durable."""
@@ -265,7 +263,7 @@ class Routes:
 
         def read() -> Any:
             max_rows, schema = self._registry.settings.max_rows, worker.about.schema
-            return read_labels(body, media_type, max_rows, schema)
+            return read_labels(body, media_type, max_rows, schema, worker.stream.task)
 
         labels = await self._on_thread(read, len(body) > _LARGE)
         answer, replayed = await worker.learn(labels, key, digest, len(body))
@@ -357,7 +355,7 @@ class Routes:
         return await self._read(at.name, payloads.models)
 
     async def get_model_file(self, _: Request, at: schemas.ModelFileParameters) -> Response:
-        """Return a model as `QuiltClassifier.load` or an ONNX runtime reads it."""
+        """Return a model as `load_model` or an ONNX runtime reads it."""
         worker = self._registry[at.name]
         content = await self._on_thread(
             lambda: payloads.model_bytes(worker, at.version, at.format), True
@@ -385,7 +383,8 @@ class Routes:
             except InputError as error:
                 raise Problem(
                     "nothing-to-adapt-to",
-                    "training needs rows in the current segment, of two classes",
+                    "training needs rows in the current segment, of two classes or with different "
+                    "numbers",
                 ) from error
             return {"training": True}
 

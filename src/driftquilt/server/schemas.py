@@ -71,6 +71,22 @@ Column = Annotated[str, Meta(max_length=MAX_LETTERS)]
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Text = Annotated[str, Meta(max_length=MAX_LETTERS)]
 Label: TypeAlias = bool | Integer | Text
+#: A label as it is sent: also a number, of a stream of numbers.
+SentLabel: TypeAlias = bool | Integer | float | Text
+Task = Annotated[
+    Literal["classification", "regression"],
+    Meta(description="Whether labels are classes or numbers."),
+]
+Coverage = Annotated[
+    float,
+    Meta(
+        gt=0,
+        lt=1,
+        description="Of numbers: predictions come with intervals that hold such a share of the "
+        "labels.",
+        examples=[0.8],
+    ),
+]
 #: Integers that all JSON readers agree on.
 Safe = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
@@ -190,13 +206,13 @@ class IdLabel(_Strict):
     """The label of a predicted row."""
 
     id: Annotated[str, Meta(max_length=MAX_ID_LETTERS)]
-    label: Label
+    label: SentLabel
 
 
 class LabelsBody(_Strict):
     """Labels of predicted rows, by id and in any order; or rows with their labels."""
 
-    labels: list[IdLabel | bool | Integer | Text]
+    labels: list[IdLabel | bool | Integer | float | Text]
     rows: Rows | UnsetType = UNSET
     columns: list[Column] | UnsetType | None = UNSET
 
@@ -220,6 +236,8 @@ class NewStream(_Strict):
     """A stream to create; everything but the name is optional."""
 
     name: Name
+    task: Task = "classification"
+    coverage: Coverage | None = None
     detector: (
         str
         | Annotated[
@@ -235,7 +253,7 @@ class NewStream(_Strict):
         str,
         Meta(
             max_length=_MAX_METRIC_LETTERS,
-            description="A metric to watch beside accuracy, such as roc_auc or f1.",
+            description="A metric of classes to watch beside accuracy, such as roc_auc or f1.",
         ),
     ] | None = None  # fmt: skip
 
@@ -295,17 +313,20 @@ class Stream(_Strict):
     n_rows: int
     n_waiting: int
     n_current: int
-    task: Annotated[
-        Literal["classification", "regression"],
-        Meta(description="Whether labels are classes or numbers."),
-    ]
+    task: Task
+    coverage: Coverage | None
     accuracy: Annotated[
         float | None, Meta(description="Null before the first row, and of numbers.")
+    ]
+    recent_accuracy: Annotated[
+        float | None, Meta(description="The same over the last thousand rows.")
     ]
     mean_absolute_error: Annotated[
         float | None, Meta(description="Null before the first answer, and of classes.")
     ]
-    recent_accuracy: float | None
+    recent_mean_absolute_error: Annotated[
+        float | None, Meta(description="The same over the last thousand rows.")
+    ]
     metric: str | None
     score: Annotated[
         float | None,
@@ -339,12 +360,17 @@ class Streams(_Strict):
 
 
 class Predictions(_Strict):
-    """An answer for each row; the labels are null before the first row is learned."""
+    """An answer for each row; the labels are null before the first row is learned.
+
+    Numbers have no classes and no probabilities. They have intervals, low and high, if the stream
+    has a coverage, and has learned enough rows.
+    """
 
     ids: list[str] | None
-    labels: list[bool | Integer | Text | None]
+    labels: list[bool | Integer | float | Text | None]
     classes: list[Label]
-    probabilities: Matrix
+    probabilities: Matrix | None
+    intervals: Matrix | None
     model: int | None
 
 
@@ -444,11 +470,15 @@ class Selections(_Strict):
 
 
 class Accuracy(_Strict):
-    """Accuracy by bucket of `size` rows, and the rows at which drifts were found."""
+    """Accuracy by bucket of `size` rows, and the rows at which drifts were found.
+
+    Of numbers, it is the mean absolute error by bucket.
+    """
 
     size: int
     first_row: int
-    accuracy: list[float]
+    accuracy: list[float] | None
+    mean_absolute_error: list[float] | None
     drifts: list[int]
 
 

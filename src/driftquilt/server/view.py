@@ -29,16 +29,17 @@ __all__ = [
     "MAX_BUCKETS",
     "STREAM_COLUMNS",
     "About",
-    "AccuracyHistory",
     "LabelDelays",
+    "MeanHistory",
     "View",
     "expect_stream_size",
     "look",
+    "rounded",
 ]
 
 #: What a stream may come to have in its life: nets grow with both.
 STREAM_COLUMNS, _STREAM_CLASSES = 4_000, 1_000
-#: Rows of a bucket of the accuracy's history at first, and how many buckets it may have.
+#: Rows of a bucket of the history at first, and how many buckets it may have.
 BUCKET, MAX_BUCKETS = 100, 400
 _RECENT = 1_000  # rows, and delays of labels
 _DELAY_BOUNDS = (1, 10, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000)  # seconds
@@ -54,6 +55,7 @@ class About:
     name: str
     created: str
     schema: dict[str, Any] | None = None
+    coverage: float | None = None  # of the intervals of numbers
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -67,7 +69,7 @@ class View:
     numbers: frozenset[str]  # names of columns
     texts: frozenset[str]
     status: StreamStatus
-    recent_accuracy: float | None
+    recent: float | None  # accuracy or mean absolute error
     events: tuple[Event, ...] = field(repr=False)
 
     def events_after(self, number: int) -> tuple[Event, ...]:
@@ -112,7 +114,7 @@ class View:
             raise Problem("rows-invalid", "the rows share no column with those learned so far")
 
 
-def look(stream: QuiltStream, previous: View | None, recent_accuracy: float | None) -> View:
+def look(stream: QuiltStream, previous: View | None, recent: float | None) -> View:
     """Return the stream as it is now; on the thread that learns."""
     status = stream.status()
     columns = stream.columns
@@ -125,7 +127,7 @@ def look(stream: QuiltStream, previous: View | None, recent_accuracy: float | No
         events = previous.events
     else:
         events = tuple(event for event in stream.events if event.number)  # which pages go by
-    return View(stream.snapshot(), numbers, texts, status, recent_accuracy, events)
+    return View(stream.snapshot(), numbers, texts, status, recent, events)
 
 
 def expect_stream_size(n_columns: int = 0, n_classes: int = 0) -> None:
@@ -136,26 +138,29 @@ def expect_stream_size(n_columns: int = 0, n_classes: int = 0) -> None:
         raise Problem("rows-invalid", f"a stream has at most {_STREAM_CLASSES} classes")
 
 
-class AccuracyHistory:
-    """Accuracy over the life of a stream, in so few numbers that a page can draw them.
+class MeanHistory:
+    """A mean over the life of a stream, in so few numbers that a page can draw them.
 
+    It is the accuracy, of right answers, or the mean absolute error, of distances to the label.
     Rows are counted in buckets; when there are too many buckets, neighbours are merged. So the
     history always covers everything, and never has more than `MAX_BUCKETS` numbers. The last
-    thousand rows are counted apart.
+    thousand rows are counted apart. A stream of numbers has no answer to its first row, which is
+    one of `n_unanswered`.
 
-    >>> history = AccuracyHistory()
+    >>> history = MeanHistory()
     >>> for number in range(1, 251):
-    ...     _ = history.add(number, n_right=number // 2)
+    ...     _ = history.add(number, total=number // 2)
     >>> history.buckets(), round(history.recent, 3)
     ((100, 0, [0.5, 0.5]), 0.5)
     """
 
-    def __init__(self, data: dict[str, Any] | None = None) -> None:
+    def __init__(self, data: dict[str, Any] | None = None, n_unanswered: int = 0) -> None:
+        self._n_unanswered = n_unanswered
         self._size: int = data["size"] if data else BUCKET
-        self._right: list[int] = list(data["right"]) if data else []
-        self._before: tuple[int, int] = tuple(data["before"]) if data else (0, 0)
-        # Rows and right answers in all, at the ends of the last small buckets.
-        self._ends: deque[tuple[int, int]] = deque(maxlen=_RECENT // BUCKET + 1)
+        self._totals: list[float] = list(data["right"]) if data else []
+        self._before: tuple[int, float] = tuple(data["before"]) if data else (0, 0)
+        # Rows and the total of all, at the ends of the last small buckets.
+        self._ends: deque[tuple[int, float]] = deque(maxlen=_RECENT // BUCKET + 1)
         self._ends.extend(tuple(end) for end in data["ends"]) if data else None
         self._now = self._before
         self._lock = threading.Lock()  # a page looks on while rows are counted
@@ -164,50 +169,56 @@ class AccuracyHistory:
         """Return how many more rows end a bucket."""
         return BUCKET - n_rows % BUCKET
 
-    def add(self, n_rows: int, n_right: int) -> bool:
-        """Set the totals of rows and right answers; return whether a bucket ended."""
+    def add(self, n_rows: int, total: float) -> bool:
+        """Set the number of rows, and the total over them; return whether a bucket ended."""
         with self._lock:
-            return self._add(n_rows, n_right)
+            return self._add(n_rows, total)
 
-    def _add(self, n_rows: int, n_right: int) -> bool:
-        self._now = (n_rows, n_right)
+    def _add(self, n_rows: int, total: float) -> bool:
+        self._now = (n_rows, total)
         if n_rows % BUCKET or (self._ends and n_rows == self._ends[-1][0]):
             return False
         self._ends.append(self._now)
         while (n_new := n_rows - self._before[0]) >= self._size:
             # More rows than a bucket has if a crash forgot its end: each gets an equal share.
-            share = (n_right - self._before[1]) * self._size // n_new
-            self._right.append(share)
+            share = (total - self._before[1]) * self._size
+            share = share // n_new if isinstance(share, int) else share / n_new
+            self._totals.append(share)
             self._before = (self._before[0] + self._size, self._before[1] + share)
-            if len(self._right) > MAX_BUCKETS:
+            if len(self._totals) > MAX_BUCKETS:
                 self._merge()
         return True
 
     @property
     def recent(self) -> float | None:
-        """Accuracy of about the last thousand rows."""
-        first = self._ends[0] if len(self._ends) == self._ends.maxlen else (0, 0)
+        """Mean of about the last thousand rows."""
+        start = (self._n_unanswered, 0)
+        first = self._ends[0] if len(self._ends) == self._ends.maxlen else start
         n_rows = self._now[0] - first[0]
-        return (self._now[1] - first[1]) / n_rows if n_rows else None
+        return (self._now[1] - first[1]) / n_rows if n_rows > 0 else None
 
     def buckets(self) -> tuple[int, int, list[float]]:
-        """Return rows per bucket, the first row, and the accuracy of each bucket."""
+        """Return rows per bucket, the first row, and the mean of each bucket."""
         with self._lock:
-            size, end, right = self._size, self._before[0], [*self._right]
-        return size, end - size * len(right), [round(count / size, 4) for count in right]
+            size, end, totals = self._size, self._before[0], [*self._totals]
+        first = end - size * len(totals)
+        means = [total / size for total in totals]
+        if means and not first:
+            means[0] = totals[0] / (size - self._n_unanswered)
+        return size, first, means
 
     def state(self) -> dict[str, Any]:
-        """Return what `AccuracyHistory` restores."""
+        """Return what `MeanHistory` restores; "right" is what totals were called at first."""
         return {
-            "size": self._size, "right": [*self._right], "before": self._before,
+            "size": self._size, "right": [*self._totals], "before": self._before,
             "ends": list(self._ends),
         }  # fmt: skip
 
     def _merge(self) -> None:
-        odd = len(self._right) % 2
-        pairs = zip(self._right[0:-1:2], self._right[1::2], strict=False)
-        last = self._right[-1] if odd else 0
-        self._right = [first + second for first, second in pairs]
+        odd = len(self._totals) % 2
+        pairs = zip(self._totals[0:-1:2], self._totals[1::2], strict=False)
+        last = self._totals[-1] if odd else 0
+        self._totals = [first + second for first, second in pairs]
         if odd:  # its half begins the next bucket
             self._before = (self._before[0] - self._size, self._before[1] - last)
         self._size *= 2
@@ -246,6 +257,15 @@ class LabelDelays:
         """Return how many were at most so long, by bound."""
         bounds = [*map(str, _DELAY_BOUNDS), "+Inf"]
         return list(zip(bounds, accumulate(self._counts), strict=True))
+
+
+def rounded(number: float) -> float:
+    """Return a number of any size to six digits.
+
+    >>> rounded(123456.789), rounded(0.000123456789)
+    (123457.0, 0.000123457)
+    """
+    return float(f"{number:.6g}")
 
 
 def _short(name: str) -> str:

@@ -28,13 +28,14 @@ from typing import Any, TypeVar
 
 from driftquilt.errors import DriftquiltError, InputError, StoreError
 from driftquilt.quilt.explanation import Selection
+from driftquilt.quilt.model_file import REGRESSION
 from driftquilt.server.bodies import IdLabels, LabelledRows
 from driftquilt.server.ingestion import Ingestion
 from driftquilt.server.logs import request_id
 from driftquilt.server.problems import Problem
 from driftquilt.server.schemas import Feed, Learned, Stream
 from driftquilt.server.settings import ServeSettings
-from driftquilt.server.view import About, View, look
+from driftquilt.server.view import About, View, look, rounded
 from driftquilt.server.waiting_files import move_waiting_files
 from driftquilt.store.base import State
 from driftquilt.store.disk import DiskStore
@@ -212,10 +213,12 @@ class StreamWorker:
             "n_waiting": self.ingestion.pending.n_rows + values["n_waiting"],
             "failure": self.failure,
         }
+        recent, is_numbers = self.view.recent, values["task"] == REGRESSION
         return Stream(
             **self.about.to_json(),
             **values,
-            recent_accuracy=self.view.recent_accuracy,
+            recent_accuracy=None if is_numbers else recent,
+            recent_mean_absolute_error=recent if is_numbers else None,
             label_delay=self.ingestion.delays.recent(),
             feed=None if self.feed is None else self.feed(),
         )
@@ -398,9 +401,8 @@ class StreamWorker:
         self.changed = asyncio.Event()
 
     def _look(self, previous: View | None) -> View:
-        recent = self.ingestion.accuracy.recent
-        recent = None if recent is None else round(recent, 6)
-        return look(self.stream, previous, recent)
+        recent = self.ingestion.history.recent
+        return look(self.stream, previous, None if recent is None else rounded(recent))
 
     async def close(self, *, discard: bool = False) -> None:
         """Finish what is queued, write everything down, and let go; a training is given up.

@@ -142,21 +142,21 @@ class Learning:
 
     def predict(self, row: Row) -> NDArray[Any]:
         """Probabilities (C,) of the classes so far, or a number (1,)."""
-        answer: NDArray[Any] = self._live().predict(Frame.of_row(row))[0]
+        answer: NDArray[Any] = self.live().predict(Frame.of_row(row))[0]
         return answer
 
     def label(self, answer: NDArray[Any]) -> Any:
         """Return the label that an answer (C,) stands for; None before the first row."""
-        return self._live().labels(answer[None, :])[0]
+        return self.live().labels(answer[None, :])[0]
 
     def predict_labels(self, rows: Sequence[Row]) -> list[Any]:
         """Return the answer to each row; None before the first row is learned."""
-        live = self._live()
+        live = self.live()
         return live.labels(live.predict(Frame.of_rows(rows))) if rows else []
 
     def snapshot(self) -> Snapshot:
         """Return what answers now; it does not learn."""
-        return self._live().copy()
+        return self.live().copy()
 
     def learn(self, row: Row, label: Any) -> bool:
         """Predict, learn, detect; whether the detector fired."""
@@ -364,7 +364,7 @@ class Learning:
             share = self.mixture.weights[archived(number)]
             self._use[number] = _USE_FADE * self._use[number] + (1 - _USE_FADE) * share
 
-    def _live(self) -> Snapshot:
+    def live(self) -> Snapshot:
         """Return what answers now, without a copy: it changes with the next row."""
         if not self.task.n_outputs:
             return self.task.snapshot((), {}, None, None)

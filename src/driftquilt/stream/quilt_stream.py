@@ -62,6 +62,7 @@ from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.quilt.metrics import Scoring
 from driftquilt.quilt.model_file import REGRESSION
+from driftquilt.quilt.regressor import expect_coverage
 from driftquilt.store.base import State, Store, state_to_json
 from driftquilt.store.disk import DiskStore
 from driftquilt.store.memory import MemoryStore
@@ -70,7 +71,7 @@ from driftquilt.stream.engine import Engine
 from driftquilt.stream.events import Event, ModelPromoted, RowForgotten, TrainingFailed
 from driftquilt.stream.persistence import SLOT
 from driftquilt.stream.settings import LET_ALL_THROUGH, Guard, Setup, StreamSettings
-from driftquilt.stream.snapshot import Snapshot
+from driftquilt.stream.snapshot import NumberSnapshot, Snapshot
 from driftquilt.stream.status import StreamStatus
 from driftquilt.stream.task import Estimator, reader
 from driftquilt.stream.training import Trainer, on_thread
@@ -231,6 +232,24 @@ class QuiltStream:
         self._expect_classes("predict_proba_one")
         probabilities = self._predict(x, key)
         return dict(zip(self.classes, probabilities.tolist(), strict=False))
+
+    def predict_interval_one(self, x: Any, coverage: float = 0.8) -> tuple[float, float] | None:
+        """Return both ends of an interval that holds such a share of the numbers in the long run.
+
+        It follows the errors of the last 500 answers, the newest of which say how large errors are
+        now. It is as wide for every row, and None as long as there are too few errors: ten rows
+        for a coverage of 0.8.
+        """
+        if self.task != REGRESSION:
+            raise InputError(
+                "predict_interval_one is for numbers, and the labels of this stream are classes; "
+                "use predict_proba_one"
+            )
+        expect_coverage(coverage)
+        with self._lock:
+            answer = self._predict(x, None)[None, :]
+            ends = cast(NumberSnapshot, self._engine.learning.live()).intervals(answer, coverage)
+        return None if ends is None else (float(ends[0, 0]), float(ends[0, 1]))
 
     def predict_many(self, X: Any) -> list[Any]:
         """Return the label of each row of a table or list, as `predict_one` does."""
@@ -439,6 +458,11 @@ class QuiltStream:
     def n_right(self) -> int:
         """Rows that were predicted right, each right before it was learned."""
         return self._engine.learning.n_right
+
+    @property
+    def absolute_error(self) -> float:
+        """How far answers were off, of all rows together; 0 of classes."""
+        return self._engine.learning.task.absolute_error
 
     @property
     def task(self) -> str:

@@ -7,6 +7,7 @@ own does if its `predict_proba` rounds differently for a matrix.)
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +20,8 @@ from driftquilt.data.rows import Target
 from driftquilt.learners.mlp import Nets
 
 __all__ = ["Expert", "NumberExpert", "NumberSnapshot", "Snapshot"]
+
+_SLACK = 1e-9  # so that a tenth of ten is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +115,22 @@ class Snapshot:
 
     def copy(self) -> Snapshot:
         """Copy the snapshot, so that later learning does not change it."""
-        experts = tuple((expert.copy(), share) for expert, share in self.experts)
-        return replace(self, experts=experts)
+        return replace(self, experts=self._copied())
+
+    def _copied(self) -> tuple[tuple[Expert, float], ...]:
+        return tuple((expert.copy(), share) for expert, share in self.experts)
 
 
 @dataclass(frozen=True, eq=False)
 class NumberSnapshot(Snapshot):
-    """The same of a stream of numbers, which has no classes: the answer is the weighted mean."""
+    """The same of a stream of numbers, which has no classes: the answer is the weighted mean.
+
+    Intervals follow the errors of the last answers: `ratios` are label minus answer, in sizes of
+    errors at that time, and `size` is that of errors now.
+    """
+
+    ratios: Collection[float] = ()
+    size: float = 0.0
 
     def predict(self, frame: Frame) -> NDArray[Any]:
         """Return the answers (n, 1); before the first row there is none, (n, 0)."""
@@ -128,3 +140,18 @@ class NumberSnapshot(Snapshot):
     def labels(self, answers: NDArray[Any]) -> list[Any]:
         """Return the answer to each row; it is None before the first row is learned."""
         return answers[:, 0].tolist() if answers.shape[1] else [None] * len(answers)
+
+    def intervals(self, answers: NDArray[Any], coverage: float) -> NDArray[np.float64] | None:
+        """Return both ends (n, 2) of intervals that would have held this share of the last labels.
+
+        They are None as long as there are too few errors to leave one out at either end.
+        """
+        ratios = np.sort(np.fromiter(self.ratios, dtype=np.float64))
+        n_out = int((len(ratios) + 1) * (1 - coverage) / 2 + _SLACK)  # at either end
+        if not n_out:
+            return None
+        return answers + self.size * ratios[[n_out - 1, len(ratios) - n_out]]
+
+    def copy(self) -> NumberSnapshot:
+        """Copy the snapshot, so that later learning does not change it."""
+        return replace(self, experts=self._copied(), ratios=tuple(self.ratios))

@@ -25,6 +25,7 @@ bets on. Another expert is better where it is nearer by a usual distance or more
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -77,6 +78,8 @@ _RATE = 0.01  # of the online nets
 _LARGE, _LARGE_RATE = 0.8, 0.01  # which distances are large, and how fast that is followed
 _USUAL_RATE, _JUMP = 0.005, 20.0  # of usual distances; one row counts so many of them at most
 _APART = 1.0  # usual distances
+_ERRORS, _SIZE_RATE = 500, 0.02  # of the last answers, and how fast their size is followed
+_RATIO_MAX = 1e9
 
 
 class Task(Protocol):
@@ -236,6 +239,9 @@ class Regression:
         self._counts = [0, 0]  # rows answered and watched
         self._usual = 0.0  # distance of answers
         self._large = 0.0  # of the watched answer
+        # Label minus answer, in sizes of errors before it; intervals follow both.
+        self._ratios: deque[float] = deque(maxlen=_ERRORS)
+        self._size = 0.0
 
     @property
     def can_train(self) -> bool:
@@ -259,7 +265,7 @@ class Regression:
         base: Any,
         weights: Any,  # noqa: ARG002
     ) -> Snapshot:
-        return NumberSnapshot((), experts, None, columns, base)
+        return NumberSnapshot((), experts, None, columns, base, self._ratios, self._size)
 
     def with_label_columns(self, tables: Sequence[pa.Table], label: str) -> list[pa.Table]:
         return with_number_columns(tables, label)
@@ -290,11 +296,20 @@ class Regression:
         if not len(answer):
             return
         off = self.cost(answer, y)
+        error = y - float(answer[0])
+        ratio = error / self._size if self._size else np.sign(error)
+        self._ratios.append(float(np.clip(ratio, -_RATIO_MAX, _RATIO_MAX)))
         self.absolute_error += off
         self._counts[0] += 1
-        if self._usual and self._counts[0] > 1 / _USUAL_RATE:
-            off = min(off, _JUMP * self._usual)
-        self._usual += max(_USUAL_RATE, 1 / self._counts[0]) * (off - self._usual)
+        self._usual = self._followed(self._usual, off, _USUAL_RATE)
+        self._size = self._followed(self._size, off, _SIZE_RATE)
+
+    def _followed(self, mean: float, off: float, rate: float) -> float:
+        """Take a distance into a faded mean, which starts as a plain one; one row does little."""
+        n_rows = self._counts[0]
+        if mean and n_rows > 1 / rate:
+            off = min(off, _JUMP * mean)
+        return mean + max(rate, 1 / n_rows) * (off - mean)
 
     def watch(self, answer: NDArray[Any], y: float) -> None:
         if not len(answer):
@@ -304,13 +319,15 @@ class Regression:
         self._large += step * (_LARGE if self.is_wrong(answer, y, None) else _LARGE - 1)
 
     def pack(self) -> dict[str, Any]:
-        names = ("absolute_error", "n_outputs", "_counts", "_usual", "_large")
-        return {"classes": [], "n_right": 0} | {n.strip("_"): getattr(self, n) for n in names}
+        names = ("absolute_error", "n_outputs", "_counts", "_usual", "_large", "_size")
+        record = {name.strip("_"): getattr(self, name) for name in names}
+        return {"classes": [], "n_right": 0, "ratios": list(self._ratios), **record}
 
     def unpack(self, record: dict[str, Any]) -> None:
         self.absolute_error, self.n_outputs = record["absolute_error"], record["n_outputs"]
         self._counts = list(record["counts"])
         self._usual, self._large = record["usual"], record["large"]
+        self._ratios, self._size = deque(record["ratios"], maxlen=_ERRORS), record["size"]
 
 
 def make_task(name: str) -> Task:

@@ -1,7 +1,7 @@
 // The status of a stream in tiles and words, updated with every status that arrives.
 
 import { announce, make, pairs, setText } from "./elements.js";
-import { count, decimals, duration, metricWords, plural, sentence, time } from "./words.js";
+import { count, decimals, duration, metricWords, plural, recentWords, sentence, time } from "./words.js";
 
 const MOST_NAMES = 50; // of columns, of classes
 
@@ -16,7 +16,6 @@ export const trainingWords = ({ training, rows_until_training: left }) => {
 };
 
 const TILES = [
-  ["recent accuracy", (s) => decimals(s.recent_accuracy)],
   ["rows learned", (s) => count(s.n_rows)],
   ["drifts", (s) => count(s.n_drifts)],
   ["model in use", (s) => (s.model === null ? "none yet" : String(s.model))],
@@ -27,11 +26,15 @@ const TILES = [
 /** Tiles that stay where they are while their numbers move; that of a metric is there if there is one. */
 export const tiles = () => {
   const values = TILES.map(() => make("dd"));
-  const list = make("dl", { class: "tiles" },
+  const of = make("dt"), recent = make("dd");
+  const list = make("dl", { class: "tiles" }, make("div", {}, of, recent),
     TILES.map(([name], k) => make("div", {}, make("dt", {}, name), values[k])));
   const metric = make("dt"), score = make("dd");
   const ofMetric = make("div", {}, metric, score);
   const show = (stream) => {
+    const [name, value] = recentWords(stream);
+    setText(of, name);
+    setText(recent, value);
     TILES.forEach(([, words], k) => setText(values[k], words(stream)));
     if (stream.metric === null) return;
     setText(metric, `recent ${metricWords(stream.metric)}`);
@@ -105,14 +108,17 @@ const someOf = (all, draw) => {
 const namesOf = (classes) =>
   make("ul", { class: "names" }, classes.map((label) => make("li", {}, plain(label))));
 
+const labelFacts = ({ task, coverage }) => (task === "regression"
+  ? [["labels", "numbers"], ["coverage of intervals", plain(coverage)]] : []);
+
 /** Detector, guard, settings, classes and columns, as a part of the page shows them. */
 export const setup = (stream) => {
   const part = (title, content) => make("div", {}, make("h3", {}, title), ...content);
   return [
     part("Detector", [pairs("facts", flat(stream.detector))]),
     part("Guard", [pairs("facts", flat(stream.guard))]),
-    part("Settings", [pairs("facts", [...flat(stream.settings), ["created", time(stream.created)]])]),
-    part("Classes", someOf(stream.classes, namesOf)),
+    part("Settings", [pairs("facts", [...labelFacts(stream), ...flat(stream.settings), ["created", time(stream.created)]])]),
+    ...(stream.task === "regression" ? [] : [part("Classes", someOf(stream.classes, namesOf))]),
     part("Columns", someOf(Object.entries(stream.columns), (some) => pairs("facts", some))),
   ];
 };

@@ -4,7 +4,7 @@ import { make, pairs } from "./elements.js";
 import { trainingWords } from "./facts.js";
 import { throttled } from "./live.js";
 import { ask, askDrawing, streamPath } from "./service.js";
-import { count, decimals, duration, metricWords, plural, sentence } from "./words.js";
+import { count, decimals, duration, metricWords, plural, recentWords, sentence } from "./words.js";
 
 const WAIT = 5_000;
 const AT_ONCE = 4; // requests for lines of accuracy
@@ -15,12 +15,13 @@ const badgeKind = ({ failure, training }) =>
 const card = (stream) => {
   const delay = stream.label_delay?.n ? duration(stream.label_delay.median) : "–";
   const spark = make("div", { class: "spark-place" });
+  const [of, recent] = recentWords(stream);
   const element = make("li", { class: stream.failure === null ? "card" : "card failed" },
     make("h2", {}, make("a", { href: `#/streams/${stream.name}` }, stream.name)),
     make("p", { class: "state" }, make("span", { class: badgeKind(stream) },
       stream.failure === null ? trainingWords(stream) : "cannot learn")),
     make("div", { class: "accuracy-now" },
-      make("p", {}, make("strong", {}, decimals(stream.recent_accuracy)), " recent accuracy"), spark),
+      make("p", {}, make("strong", {}, recent), ` ${of}`), spark),
     pairs("card-facts", [
       ...(stream.metric === null ? [] : [[`recent ${metricWords(stream.metric)}`, decimals(stream.score)]]),
       ["rows", count(stream.n_rows)], ["drifts", count(stream.n_drifts)],

@@ -1,4 +1,4 @@
-// One stream: its status, its quilt, its accuracy, its models and events, all of it live.
+// One stream: its status, its quilt, its accuracy or error, its models and events, all of it live.
 
 import { explained, focusedIn, giveFocus, openExplanation } from "./dialogs.js";
 import { makeTabStop, wakeChart, wakeQuilt } from "./drawings.js";
@@ -18,7 +18,7 @@ const ANNOUNCED = new Set(["DriftFound", "ModelPromoted", "ModelRolledBack", "Tr
 const OF_SELECTIONS = new Set([
   "ModelTrained", "ModelPromoted", "ModelKept", "ModelRolledBack", "SegmentSealed", "SegmentDropped"]);
 
-/** The line of accuracy; it fits every width by itself. */
+/** The line of accuracy, or of the error; it fits every width by itself. */
 const accuracyPart = () => {
   const place = make("div", { class: "charts" });
   const none = make("p", { class: "note" }, "There are too few rows for a line yet.");
@@ -144,12 +144,12 @@ const begin = (place, name, app) => {
   return title;
 };
 
-const layOut = (place, parts) => place.append(
+const layOut = (place, parts, isNumbers) => place.append(
   ...parts.lead.elements, parts.tiles.element,
   section("quilt", "The quilt", parts.quilt.element),
-  section("accuracy", "Accuracy over time",
-    make("p", { class: "note" }, "Accuracy of predictions, each made just before its row was learned. "
-      + "Dotted lines are detected drifts."),
+  section("accuracy", isNumbers ? "Error over time" : "Accuracy over time",
+    make("p", { class: "note" }, `${isNumbers ? "Mean absolute error" : "Accuracy"} of predictions, each made `
+      + "just before its row was learned. Dotted lines are detected drifts."),
     ...parts.accuracy.elements),
   make("div", { class: "two" },
     section("selection", "The last selection", parts.last.element),
@@ -220,7 +220,7 @@ export const showStream = async (place, name, app, signal) => {
   const tried = (task) => app.tried(task, signal);
   parts.models = modelPart(name, app.may("admin"), tried, refresh.selections);
   title.append(parts.state);
-  layOut(place, parts);
+  layOut(place, parts, stream.task === "regression");
   const show = statusShower(parts, refresh);
   show(stream);
   refresh.selections();

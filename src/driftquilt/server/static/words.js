@@ -12,6 +12,16 @@ export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const decimals = (value, digits = 3) =>
   value === null || value === undefined ? "–" : value.toFixed(digits);
 
+const significant = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+
+/** What a stream has of late: accuracy of classes, the error of numbers; its name and its value. */
+export const recentWords = (stream) => (stream.task === "regression"
+  ? ["recent mean absolute error", amount(stream.recent_mean_absolute_error)]
+  : ["recent accuracy", decimals(stream.recent_accuracy)]);
+
+/** A number of any size, or a dash for a missing one. */
+const amount = (value) => (value === null ? "–" : significant.format(value));
+
 /** The name of a metric as people say it. */
 export const metricWords = (name) =>
   ({ roc_auc: "AUC", f1: "F1" })[name] ?? name.replace(/^neg_/, "").replaceAll("_", " ");
