@@ -53,6 +53,22 @@ def test_with_a_label_it_says_how_many_are_right(drive: Drive, model: str) -> No
     assert told["n_labelled"] == len(truth)
 
 
+def test_blanks_around_a_label_are_not_part_of_it(drive: Drive, tmp_path: Path) -> None:
+    data = Path(write_shop(tmp_path / "shop.csv"))
+    asked = ["--label", "bought", "--json"]
+    plain = drive("select", str(data), *asked, "--segment-by", "month", "--out", "a").document()
+    n_right = drive("predict", "a/model.safetensors", str(data), *asked).document()["n_right"]
+    shop = pd.read_csv(data, dtype=str)
+    shop.loc[::3, "bought"] += " "
+    shop.to_csv("padded.csv", index=False)
+    told = drive("select", "padded.csv", *asked, "--segment-by", "month", "--out", "b").document()
+    assert told["classes"] == plain["classes"]
+    assert told["methods"] == plain["methods"]
+    assert any("blanks around labels of 'bought'" in check["sentence"] for check in told["checks"])
+    found = drive("predict", "a/model.safetensors", "padded.csv", *asked).document()
+    assert found["n_right"] == n_right
+
+
 def test_labels_are_compared_as_they_read_and_those_missing_or_strange_are_told(
     drive: Drive, model: str
 ) -> None:

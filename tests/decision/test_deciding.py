@@ -181,7 +181,11 @@ def test_last_segments_without_any_label_are_told(first: int, words: str) -> Non
     decision = select(table)
     assert decision.current == current
     assert decision.checks
-    assert decision.checks[0].sentence == f"{words} no labels; decided for {current}"
+    (told,) = [finding.sentence for finding in decision.checks if finding.blocks]
+    assert told.startswith(f"{words} no labels; decided for {current}: ")
+    named = select(table, current=current)
+    assert not any(finding.blocks for finding in named.checks or ())
+    assert any(f"after {current} are left out" in note for note in named.warnings)
     assert not any("no labels" in f.sentence for f in select(table, current="1").checks or ())
     with pytest.raises(InputError, match=f"'4' has no labels.* last with labels is {current}"):
         select(table, current="4")

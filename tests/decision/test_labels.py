@@ -84,3 +84,16 @@ def test_numbers_that_are_none_say_so(values: Any, message: str) -> None:
 )  # fmt: skip
 def test_an_amount_is_read_with_its_currency(text: str, number: float | None) -> None:
     np.testing.assert_equal(read_amount(text), np.nan if number is None else number)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_blanks_around_a_label_are_not_part_of_it(kind: pa.DataType) -> None:
+    texts = ["yes", "yes ", "\tno", "no", None, "  ", "", "new york"]
+    labels = read(pa.chunked_array([texts[:3], texts[3:]]).cast(kind))
+    assert isinstance(labels, Labels)
+    assert labels.classes.tolist() == ["new york", "no", "yes"]
+    assert labels.codes.tolist() == [2, 2, 1, 1, -1, -1, -1, 0]
+    with pytest.raises(InputError, match="missing in all 2 rows"):
+        read([" ", ""], "classes")

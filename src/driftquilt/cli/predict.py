@@ -204,9 +204,10 @@ class _Tally:
 
     def _code(self, label: Any) -> int:
         """Return the place of a label among the classes; -1 if it is missing or not known."""
-        return (
-            -1 if is_missing(label) else self._places.get(label, self._places.get(str(label), -1))
-        )
+        if is_missing(label):
+            return -1
+        spellings = (label, str(label), str(label).strip())
+        return next((self._places[text] for text in spellings if text in self._places), -1)
 
     def _name(self, label: Any) -> str:
         code = self._code(label)

@@ -56,6 +56,7 @@ from driftquilt.decision.backtest import (
 from driftquilt.decision.cutting import sort_rows
 from driftquilt.decision.decision import REPORT, SELECTION, Origin, read_decision
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
+from driftquilt.decision.labels import note_blanks
 from driftquilt.decision.measure import metric_words
 from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
@@ -128,7 +129,7 @@ def run(
     with read_data(data, form, needed=[label, *dropped]) as rows:
         table, sort_notes = sort_rows(rows.table, time)
         one_sided = note_one_sided(table, label)
-        notes = [*rows.notes, *sort_notes, *one_sided]
+        notes = [*rows.notes, *sort_notes, *note_blanks(table, label), *one_sided]
         say_notes(notes)
         if scoring is None and one_sided:
             scoring = find_metric("balanced_accuracy")

@@ -21,7 +21,7 @@ those of a column of times, or numbers and years in their names; 11, 12, 1, 2 on
     order            rows or segments that are not in order of time
     label_tail       a current segment of which only the first rows have a label
     missing_class    a class that the current rows lack, or only the held-out rows have
-    similar_labels   classes that differ by blanks or case only
+    similar_labels   classes that differ by case or blanks inside only; blanks around them
     unlabelled       rows without a label
     segment_leak     a column whose values differ from segment to segment
     id               a column in which nearly every value is different
@@ -31,13 +31,13 @@ those of a column of times, or numbers and years in their names; 11, 12, 1, 2 on
     unused           a column that cannot be learned from
 
 >>> x = np.tile(np.arange(50.0), 8)
->>> table = pa.table({"x": x, "y": np.where(x > 20, "Yes ", "no"), "month": [1] * 200 + [2] * 200})
+>>> table = pa.table({"x": x, "y": np.where(x > 20, "Yes", "no"), "month": [1] * 200 + [2] * 200})
 >>> table = table.set_column(1, "y", pa.array(["yes", *table["y"].to_pylist()[1:]]))
 >>> findings = check_data(table, "y", table["month"], drop=["month"])
 >>> [(finding.kind, finding.column) for finding in findings]
 [('label_leak', 'x'), ('missing_class', None), ('similar_labels', None)]
 >>> findings[-1].sentence
-"classes of 'y' differ by blanks or case only: 'Yes ' and 'yes'; write them in one way"
+"classes of 'y' differ by case or by blanks inside only: 'Yes' and 'yes'; write them in one way"
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from driftquilt.data.column_types import (
 )
 from driftquilt.data.encoder import Text
 from driftquilt.data.labels import Codes, warn_of_order
-from driftquilt.decision.labels import Amounts, AnyLabels, Labels, read_target
+from driftquilt.decision.labels import Amounts, AnyLabels, Labels, note_blanks, read_target
 from driftquilt.decision.layout import Layout, Rows, lay_out, spread
 from driftquilt.decision.leakage import (
     find_leaking_columns,
@@ -163,7 +163,7 @@ def find_problems(
     """Return the same, the most serious first; `columns` are those to learn from."""
     sample = spread(layout.rows, _SAMPLE)
     findings = (
-        *(_check_amounts(labels) if isinstance(labels, Amounts) else _check_labels(labels)),
+        *(_check_amounts(labels) if isinstance(labels, Amounts) else _check_labels(table, labels)),
         *_check_order(table, labels.name, layout, sample),
         *_check_unlabelled(labels, segments, layout),
         *(_check_classes(layout, labels) if isinstance(labels, Labels) else ()),
@@ -201,20 +201,24 @@ def _check_amounts(labels: Amounts) -> Iterator[Finding]:
     yield from _check_numbers(labels.name, pa.chunked_array([shown]), "label")
 
 
-def _check_labels(labels: Labels) -> Iterator[Finding]:
+def _check_labels(table: pa.Table, labels: Labels) -> Iterator[Finding]:
+    note = note_blanks(table, labels.name)
+    yield from (Finding("similar_labels", None, sentence) for sentence in note)
     by_meaning = defaultdict[object, list[object]](list)
     for meaning, name in zip(_meanings(labels), labels.classes.tolist(), strict=True):
         by_meaning[meaning].append(name)
     for names in by_meaning.values():
         if len(names) > 1:
             alike = " and ".join(map(repr, names))
-            sentence = f"classes of {labels.name!r} differ by blanks or case only: {alike}; "
+            sentence = (
+                f"classes of {labels.name!r} differ by case or by blanks inside only: {alike}; "
+            )
             sentence, figures = f"{sentence}write them in one way", {"classes": len(names)}
             yield Finding("similar_labels", None, sentence, figures, blocks=True)
 
 
 def _meanings(labels: Labels) -> list[object]:
-    """Return each class without the blanks and the case that it is written in."""
+    """Return each class without the case and the blanks that it is written in."""
     names = labels.classes.tolist()
     return [" ".join(n.casefold().split()) if isinstance(n, str) else n for n in names]
 

@@ -98,5 +98,6 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Return a label as text; whole numbers without a point."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    """Return a label as text; whole numbers without a point, text without blanks around it."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if is_whole else str(value).strip()

@@ -2,8 +2,9 @@
 
 Text, whole numbers and booleans are classes. Numbers with a fraction are amounts, and so are whole
 ones of which there are more than 20 different; `read_target` finds out, unless it is told. A row
-without a label has null, NaN or infinity. In text that is mostly numbers, as it is where a few
-rows say "n/a", these are amounts and the others no labels.
+without a label has null, NaN or infinity. Blanks around text are not part of it, so "yes" and "yes
+" are one class, and nothing but blanks is no label. In text that is mostly numbers, as it is where
+a few rows say "n/a", these are amounts and the others no labels.
 
 >>> labels = read_labels(pa.table({"bought": ["no", "yes", None, "no"]}), "bought")
 >>> labels.classes, labels.codes
@@ -274,6 +275,7 @@ def clean_labels(table: pa.Table, name: str) -> pa.ChunkedArray:
         return _whole(name, column.cast(pa.float64()))
     if is_text(kind) or is_category(kind) or pa.types.is_integer(kind):
         column = column.cast(pa.large_string()) if "view" in str(kind) else column
+        column = column if pa.types.is_integer(kind) else _strip(name, column)
         _refuse_ids(name, column)
         return column
     if pa.types.is_boolean(kind):
@@ -282,6 +284,45 @@ def clean_labels(table: pa.Table, name: str) -> pa.ChunkedArray:
         f"the label {name!r} holds {kind}; a label is text, a whole number or a boolean, turn it "
         "into one of them"
     )
+
+
+def find_padded(column: pa.ChunkedArray) -> list[str]:
+    """Return the texts with blanks around them, and the empty one.
+
+    >>> find_padded(pa.chunked_array([["yes", "yes ", "no", None, " "]]))
+    ['yes ', ' ']
+    """
+    texts = dict[str, None]()
+    for block in (
+        blocks(_decoded(column)) if is_text(column.type) or is_category(column.type) else ()
+    ):
+        texts |= dict.fromkeys(t for t in block.unique().to_pylist() if t is not None)
+    return [text for text in texts if not text or text != text.strip()]
+
+
+def note_blanks(table: pa.Table, name: str) -> list[str]:
+    """Return a note if blanks around the texts of a label column are left out.
+
+    >>> note_blanks(pa.table({"y": ["yes", "yes ", "no"]}), "y")
+    ["blanks around labels of 'y' are left out: 'yes ' counts as 'yes'"]
+    """
+    padded = find_padded(find_column(table, name, "label column"))
+    if not any(padded):
+        return []
+    first = next(filter(None, padded))
+    meaning = f"{first.strip()!r}" if first.strip() else "no label"
+    return [f"blanks around labels of {name!r} are left out: {first!r} counts as {meaning}"]
+
+
+def _strip(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts without blanks around them, null where nothing is left; the same if all are."""
+    if not find_padded(column):
+        return column
+    texts = pc.utf8_trim_whitespace(_decoded(column))
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+    if texts.null_count == len(texts):
+        raise InputError(f"the label {name!r} is missing in all {len(texts)} rows")
+    return texts
 
 
 def _whole(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
