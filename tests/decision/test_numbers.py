@@ -218,13 +218,17 @@ def test_bike_is_a_regression() -> None:
     if folder is None:
         pytest.skip("DRIFTQUILT_DATA is not set")
     table = pq.read_table(Path(folder) / "tables" / "bike.parquet")
-    recent = table.filter(pa.compute.greater_equal(table["segment"], 14))
-    settings: dict[str, Any] = {"drop": ["segment", "dteday"], "current": 22}
-    found = decide(recent, "label", by_column(recent, "segment"), **settings)
-    assert found.task == "numbers"
-    quilt = quality(found.methods[0])
-    assert found.constant is not None
-    assert found.constant.score is not None
-    assert quilt.mae < 0.8 * found.constant.score
-    assert quilt.coverage is not None
-    assert 0.6 < quilt.coverage < 0.95
+    coverages = []
+    for current in (20, 21, 22):
+        recent = table.filter(
+            (pa.compute.field("segment") > current - 9) & (pa.compute.field("segment") <= current)
+        )
+        settings: dict[str, Any] = {"drop": ["segment", "dteday"], "current": current}
+        found = decide(recent, "label", by_column(recent, "segment"), **settings)
+        assert found.task == "numbers"
+        quilt = quality(found.methods[0])
+        assert found.constant is not None
+        assert found.constant.score is not None
+        assert quilt.mae < 0.8 * found.constant.score
+        coverages.append(quilt.coverage or 0.0)
+    assert 0.7 < np.mean(coverages) < 0.9  # of intervals for 80 %; a month alone may miss by far
