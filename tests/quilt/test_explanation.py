@@ -20,7 +20,7 @@ from driftquilt.core.segment import Segment
 from driftquilt.core.training import Epoch, Rule, Scores
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt.explanation import FoldCurves, Selection, explain_folds, percent
+from driftquilt.quilt.explanation import FoldCurves, Selection, TriedSet, explain_folds, percent
 from driftquilt.quilt.method import Quilt
 from driftquilt.search.base import Trial
 from driftquilt.search.shared import Shared
@@ -500,3 +500,70 @@ def test_a_segment_that_was_used_never_reads_as_unused(share: float, words: str)
 def test_a_segment_is_found_by_its_name() -> None:
     selection = example()
     assert selection["June"] == selection.of("June") == selection[2]
+
+
+# Where another model than the net chose among training sets
+
+
+def chosen(*sets: TriedSet, weights: tuple[float, ...] = (1.0, 0.0, 0.0)) -> Selection:
+    """Three segments, ranked 2, 1, 0, and the training sets that were tried."""
+    return replace(passing([10, 50, 90]), weights=weights, sets=sets, metric="log_loss")
+
+
+def tried(n_segments: int, score: float, share: float = 0.0, **kind: Any) -> TriedSet:
+    settings = {"balanced": False, "n_rows": 80, "n_judged": 40} | kind
+    return TriedSet(n_segments=n_segments, score=score, share=share, **settings)
+
+
+def test_a_balanced_set_gives_its_segments_its_share_and_rows_what_they_count() -> None:
+    balanced = tried(3, -0.2, 0.62, balanced=True)
+    alone, everything = tried(0, -0.3, 0.38), tried(3, -0.4)
+    selection = chosen(everything, alone, balanced, weights=(0.02, 0.02, 0.02))
+    assert selection.composition() == (
+        "the model is trained 62% on all data balanced with the current rows, 38% on the current "
+        "rows alone"
+    )
+    assert [use.weight for use in selection] == pytest.approx([0.62] * 3)
+    assert [use.row_weight for use in selection] == [0.02] * 3
+    assert [use.word for use in selection] == ["used"] * 3
+    names = [*selection.names, "August"]
+    assert selection.row_weights(names).tolist() == [0.02, 0.02, 0.02, 1.0]
+
+
+def test_the_reason_is_the_models_choice_among_sets() -> None:
+    best = tried(1, -0.1, 1.0)
+    selection = chosen(tried(3, -0.7), tried(0, -0.2), best, tried(2, -0.05, n_judged=20))
+    assert [use.rank for use in selection] == [3, 2, 1]
+    assert [use.fate for use in selection] == ["dropped", "dropped", "used"]
+    assert selection[2].why == (
+        "held-out current rows are predicted better with it (log loss 0.100 with it, 0.200 without"
+        "; rank 1 of 3)"
+    )
+    assert selection[0].why == (
+        "held-out current rows are predicted worse with it (log loss 0.700 with it, 0.100 without"
+        "; rank 3 of 3)"
+    )
+
+
+def test_a_segment_that_only_the_blend_has_names_the_set_that_has_it() -> None:
+    recent = tried(2, -0.2, 0.3, recent=True)
+    selection = chosen(tried(3, -0.7), tried(0, -0.1, 0.7), recent)
+    assert selection[1].reason == (
+        "the model is trained 30% on the last 2 segments (segment 1, segment 2) and the current "
+        "rows"
+    )
+    assert selection[0].reason == "held-out current rows are predicted worse with it"
+    only = chosen(tried(3, -0.7), tried(3, -0.2, 1.0, has_age=True))
+    assert only[0].why == "no set without it did well enough to be judged to the end (rank 3 of 3)"
+    assert (
+        only.composition() == "the model is trained 100% on all data with the age of each segment"
+    )
+
+
+def test_sets_come_back_from_json_also_without_a_score() -> None:
+    selection = chosen(tried(3, float("nan")), tried(0, -0.1, 1.0))
+    again = Selection.from_json(json.loads(json.dumps(selection.to_json())))
+    assert np.isnan(again.sets[0].score)
+    assert again.sets[1] == selection.sets[1]
+    assert again.explain() == selection.explain()
+    assert again.metric == "log_loss"

@@ -125,7 +125,7 @@ def test_what_was_tried_is_a_list_and_shares_add_up(fitted: QuiltSelector) -> No
 
 
 def test_weights_of_rows_are_those_of_their_segments(fitted: QuiltSelector) -> None:
-    by_segment = fitted.selection_.row_weights(MONTH)
+    by_segment = fitted.selection_.row_weights(MONTH)  # what rows count, not how much was trained
     np.testing.assert_allclose(fitted.sample_weight_, by_segment)
     assert (by_segment[MONTH == "August"] == 1).all()
     weights = {use.name: use.weight for use in fitted.selection_}
@@ -136,13 +136,21 @@ def test_weights_of_rows_are_those_of_their_segments(fitted: QuiltSelector) -> N
 def test_it_explains_the_training_set_of_the_estimator(fitted: QuiltSelector) -> None:
     text = fitted.explain()
     assert "2 of 4 past segments used" in text
-    assert "its rows improve the answers for held-out current rows" in text
-    assert "do not improve" in text
+    head = text.splitlines()[0]
+    assert "% on the best 2 segments (April, June) and the current rows" in head
+    assert head.count("% on ") == len(fitted.estimators_)
+    for use in fitted.selection_:
+        assert use.why.endswith(f"rank {use.rank} of 4)")
+        if not use.used:
+            assert "held-out current rows are predicted worse with it (log loss " in use.why
+    assert {use.fate for use in fitted.selection_} == {"used", "dropped"}  # no test of the net's
+    assert not any(word in text for word in ("disparity", "epochs", "bound"))
     assert fitted.selection_.to_frame()["weight"].tolist() == [
         use.weight for use in fitted.selection_
     ]
     again = Selection.from_json(fitted.selection_.to_json())
     assert again.weights == fitted.selection_.weights
+    assert again.sets == tuple(fitted.search_)
     assert again.explain() == text
 
 

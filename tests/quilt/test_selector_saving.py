@@ -91,6 +91,22 @@ def test_a_loaded_model_is_the_saved_one(kind: str, path: Path) -> None:
         assert np.array_equal(same.predict_proba(TABLE), model.predict_proba(TABLE))
 
 
+def test_a_model_without_a_past_comes_back(path: Path) -> None:
+    model = QuiltSelector(LogisticRegression(), random_state=0).fit(NUMBERS, Y)
+    model.save(path)
+    loaded = QuiltSelector.load(path)
+    assert np.array_equal(loaded.predict_proba(NUMBERS), model.predict_proba(NUMBERS))
+    assert [one.n_segments for one in loaded.search_] == [0]
+
+
+def test_a_file_of_before_sets_were_part_of_the_selection_is_read(saved: Path) -> None:
+    tensors, record = read_model(saved)
+    record["search"] = record["selection"].pop("sets")
+    del record["selection"]["metric"]
+    write_model(saved, tensors, record)
+    assert QuiltSelector.load(saved).explain() == fitted(ESTIMATORS["lightgbm"]).explain()
+
+
 @pytest.mark.parametrize("kind", ESTIMATORS)
 @pytest.mark.parametrize("labels", [np.arange(360) % 3, np.repeat(["a", "b"], [300, 60])])
 def test_other_labels_come_back(kind: str, labels: Any, path: Path) -> None:
@@ -170,7 +186,7 @@ def test_a_flipped_byte_is_noticed(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["estimator", "fits", "checksums", "shares", "categories", "search", "names"]
+    "key", ["estimator", "fits", "checksums", "shares", "categories", "selection", "names"]
 )
 def test_a_record_without_one_of_its_keys_is_refused(saved: Path, key: str) -> None:
     tensors, record = read_model(saved)

@@ -35,7 +35,6 @@ from driftquilt.data.arrow import note_read
 from driftquilt.data.columns import is_missing
 from driftquilt.data.files import write_table
 from driftquilt.data.source import TextFormat
-from driftquilt.decision.measure import metric_words
 from driftquilt.errors import InputError
 from driftquilt.integrations.onnx import NUMBER_OUTPUTS, OUTPUTS, describe_inputs
 from driftquilt.quilt.classifier import QuiltClassifier
@@ -46,6 +45,7 @@ from driftquilt.quilt.metrics import (
     Predictions,
     find_number_metric,
     is_one_sided,
+    metric_words,
     shown_score,
 )
 from driftquilt.quilt.model_file import REGRESSION

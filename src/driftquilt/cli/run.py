@@ -57,10 +57,9 @@ from driftquilt.decision.cutting import sort_rows
 from driftquilt.decision.decision import REPORT, SELECTION, Origin, read_decision
 from driftquilt.decision.journal import EVENTS, Replayed, read_replay
 from driftquilt.decision.labels import note_blanks
-from driftquilt.decision.measure import metric_words
 from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
-from driftquilt.quilt.metrics import find_metric
+from driftquilt.quilt.metrics import find_metric, metric_words
 from driftquilt.report.html import write_report as write_html
 from driftquilt.report.page import Page, page_of_decision, page_of_replay
 from driftquilt.stream import QuiltStream

@@ -62,10 +62,10 @@ from driftquilt.decision.decision import (
     unwritable_columns,
     write_decision,
 )
-from driftquilt.decision.measure import QUILT, MethodScore, figure, metric_words
+from driftquilt.decision.measure import QUILT, MethodScore
 from driftquilt.decision.task import NUMBERS, TASKS
-from driftquilt.quilt.explanation import percent
-from driftquilt.quilt.metrics import Scoring, find_metric
+from driftquilt.quilt.explanation import EXPLAINED_SETS, percent
+from driftquilt.quilt.metrics import Scoring, figure, find_metric, metric_words, shown_value
 from driftquilt.quilt.model_file import NET
 from driftquilt.report.page import page_of_decision
 from driftquilt.report.svg import clean, number
@@ -276,6 +276,8 @@ def _print(decision: Decision, files: dict[str, str]) -> None:
     for line in _checks(decision.checks):
         say(line)
     console.print(_segments(decision))
+    if len(decision.selection.sets) > 1:
+        console.print(_sets(decision))
     console.print(_methods(decision))
     used, gained, reason = decision.sentences()
     for line in (used, gained, f"Advice: {decision.advice.action}. {reason}"):
@@ -306,24 +308,49 @@ def _segments(decision: Decision) -> Table:
         caption_justify="left",
     )
     measured = TASKS[decision.task].of_segment
-    for name in ("segment", "rows", measured, "disparity", "gain", "weight", ""):
+    scores = ("rank",) if decision.selection.sets else ("disparity", "gain")
+    for name in ("segment", "rows", measured, *scores, "weight", ""):
         table.add_column(name, justify="left" if name in ("segment", "") else "right")
     for record, use in zip(decision.past(), decision.selection, strict=True):
         of_past = decision.of_past.get(str(use.name))
         value = "" if of_past is None else figure(TASKS[decision.task].metric_of_segment, of_past)
-        numbers = (f"{record['disparity']:.2f}", f"{record['gain']:+.4f}", percent(use.weight))
+        numbers = [f"{record['disparity']:.2f}", f"{record['gain']:+.4f}"]
+        if use.rank is not None:
+            numbers = [str(use.rank)]
         style = None if use.used else "dim"
-        name, n_rows = clean(use.name), f"{use.n_rows:,}"
-        table.add_row(name, n_rows, value, *numbers, use.fate, style=style)
+        cells = (clean(use.name), f"{use.n_rows:,}", value, *numbers, percent(use.weight))
+        table.add_row(*cells, use.fate, style=style)
+    return table
+
+
+def _sets(decision: Decision) -> Table:
+    """Return the training sets that a model other than the net was tried on."""
+    selection = decision.selection
+    table = Table(
+        title=f"Training sets that {decision.kind} was tried on",
+        title_justify="left",
+        caption=EXPLAINED_SETS,
+        caption_justify="left",
+    )
+    table.add_column("trained on", overflow="fold")
+    for name in ("rows", metric_words(selection.metric), "judged by", "share"):
+        table.add_column(name, justify="right")
+    for one in selection.sets:
+        score = figure(selection.metric, shown_value(selection.metric, one.score))
+        cells = (clean(selection.name_set(one)), f"{one.n_rows:,}", score, f"{one.n_judged:,}")
+        table.add_row(*cells, percent(one.share), style=None if one.share else "dim")
     return table
 
 
 def _explain_scores(decision: Decision) -> str:
+    weight = "weight: how much of the model was trained on it."
+    if decision.selection.sets:
+        rank = "rank: the order in which the net would use the segments, 1 being the best."
+        return f"{TASKS[decision.task].explains} {rank} {weight}"
     return (
         f"{TASKS[decision.task].explains} disparity and gain are medians over epochs; a segment is "
         f"selected in an epoch if its disparity is below {decision.selection.disparity_max:.2f} "
-        "and its gain above 0. weight: what one of its rows counts in the model, where a current "
-        "row counts 100%."
+        f"and its gain above 0. {weight}"
     )
 
 

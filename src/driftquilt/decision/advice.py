@@ -33,11 +33,10 @@ from driftquilt.decision.measure import (
     Comparison,
     ConstantAnswer,
     MethodScore,
-    figure,
-    metric_words,
     name_some,
 )
 from driftquilt.quilt.explanation import Selection, percent
+from driftquilt.quilt.metrics import figure, metric_words
 from driftquilt.text import plural, quote_name
 
 Action = Literal[

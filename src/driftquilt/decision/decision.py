@@ -52,11 +52,10 @@ from driftquilt.errors import InputError, ModelFileError
 from driftquilt.files import os_errors_name, sync_file, sync_folder
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.classifier import QuiltClassifier
-from driftquilt.quilt.explanation import Selection
+from driftquilt.quilt.explanation import Selection, TriedSet
 from driftquilt.quilt.method import TriedBound
 from driftquilt.quilt.model_file import NET
 from driftquilt.quilt.models import Model, load_model
-from driftquilt.quilt.selector import TriedSet
 from driftquilt.text import json_safe, plural, quote_name
 
 #: Raised when decisions of the previous version can no longer be read.
@@ -185,6 +184,8 @@ class Decision:
                 "used": use.used,
                 "word": use.word,
                 "weight": use.weight,
+                "row_weight": use.row_weight,
+                "rank": use.rank,
                 "share": use.share,
                 "disparity": use.disparity.median,
                 "gain": use.gain.median,
@@ -212,7 +213,7 @@ class Decision:
             **values,
             "selection": self.selection.to_json(),
             "bounds": [bound._asdict() for bound in self.bounds],
-            "sets": [one._asdict() for one in self.sets],
+            "sets": [{**one._asdict(), "words": self.selection.name_set(one)} for one in self.sets],
             "methods": [method.to_json() for method in self.methods],
             "constant": None if self.constant is None else self.constant._asdict(),
             "origin": None if self.origin is None else self.origin.to_json(),
@@ -279,8 +280,7 @@ def read_bound(record: dict[str, Any]) -> TriedBound:
 
 def read_set(record: dict[str, Any]) -> TriedSet:
     """Read a training set from JSON, where a score that is not defined is null."""
-    score = record["score"]
-    return TriedSet(**{**record, "score": float("nan") if score is None else score})
+    return TriedSet.from_json([record[name] for name in TriedSet._fields])
 
 
 def write_decision(
@@ -413,7 +413,7 @@ def _mark(
     for segment, used in enumerate([*(use.used for use in uses), True]):
         if used:
             place[layout.of(segment)] = segment
-    weights = np.array([*(use.weight for use in uses), 1.0])
+    weights = np.array([*(use.row_weight for use in uses), 1.0])
     held_out = np.zeros(n_rows, dtype=bool)
     held_out[layout.held_out] = True
     return pa.array([str(name) for name in layout.names]), place, weights, held_out

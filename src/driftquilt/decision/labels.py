@@ -41,8 +41,8 @@ from driftquilt.data.column_types import (
 )
 from driftquilt.data.labels import Codes
 from driftquilt.data.labels import read_labels as read_classes
-from driftquilt.decision.measure import amount
 from driftquilt.errors import InputError
+from driftquilt.quilt.metrics import amount
 from driftquilt.text import suggest
 
 #: What a label can be.

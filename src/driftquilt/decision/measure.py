@@ -33,20 +33,6 @@ _Z = 1.959963984540054  # 95 % of a normal distribution lie within so many devia
 _SIGNIFICANT = 0.05
 
 _MAX_NAMES = 4
-_DIGITS = 4  # of a figure in the unit of the label
-_WORDS = {
-    "roc_auc": "AUC",
-    "f1": "F1",
-    "cost": "mean cost",
-    "r2": "R2",
-    "neg_root_mean_squared_error": "RMSE",
-    "pinball": "pinball loss",
-}
-# Of numbers: their figures have the unit of the label, or its square.
-_IN_UNITS = (
-    "neg_mean_absolute_error", "neg_root_mean_squared_error", "neg_mean_squared_error",
-    "neg_median_absolute_error", "pinball",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -337,37 +323,3 @@ def name_some(names: Sequence[object]) -> str:
     shown = ", ".join(map(str, names[:_MAX_NAMES]))
     n_more = len(names) - _MAX_NAMES
     return f"{shown} and {n_more} more" if n_more > 0 else shown
-
-
-def metric_words(name: str) -> str:
-    """Return a metric's name as people say it.
-
-    >>> metric_words("roc_auc"), metric_words("neg_log_loss"), metric_words("precision_at_5%")
-    ('AUC', 'log loss', 'precision at 5%')
-    """
-    return _WORDS.get(name, name.removeprefix("neg_").replace("_", " "))
-
-
-def figure(metric: str, value: float | None) -> str:
-    """Return a score as people read it: three decimals, or in the unit of the label four digits.
-
-    >>> figure("roc_auc", 0.8125), figure("neg_mean_absolute_error", 38.2066)
-    ('0.812', '38.21')
-    """
-    if value is None or not math.isfinite(value):
-        return "unknown"
-    return amount(value) if metric in _IN_UNITS else f"{value:.3f}"
-
-
-def amount(value: float) -> str:
-    """Return a number in four digits, with a comma at thousands.
-
-    >>> amount(1234567.8), amount(12.3456), amount(0.00123456), amount(20.0)
-    ('1,234,568', '12.35', '0.001235', '20')
-    """
-    size = abs(value)
-    if size and not 1e-6 <= size < 1e15:  # noqa: PLR2004
-        return f"{value:.3e}"
-    if float(value).is_integer():
-        return f"{int(value):,}"
-    return f"{value:,.{max(_DIGITS - 1 - math.floor(math.log10(size)), 0)}f}"

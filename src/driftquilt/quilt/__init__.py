@@ -20,7 +20,7 @@ from driftquilt.lazy import lazy_names
 if TYPE_CHECKING:
     from driftquilt.quilt.classifier import QuiltClassifier, select_segments
     from driftquilt.quilt.executor import Executor, Processes, Threads, one_blas_thread
-    from driftquilt.quilt.explanation import SegmentUse, Selection
+    from driftquilt.quilt.explanation import SegmentUse, Selection, TriedSet
     from driftquilt.quilt.method import (
         DEFAULT,
         PAPER,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from driftquilt.quilt.models import ModelChoice, choose_model, load_model
     from driftquilt.quilt.regression import DEFAULT_REGRESSION, RegressionQuilt
     from driftquilt.quilt.regressor import QuiltRegressor
-    from driftquilt.quilt.selector import QuiltSelector, TriedSet
+    from driftquilt.quilt.selector import QuiltSelector
 
 __all__ = [
     "DEFAULT",
@@ -70,10 +70,10 @@ __getattr__ = lazy_names(
     __name__,
     classifier="QuiltClassifier select_segments",
     executor="Executor Processes Threads one_blas_thread",
-    explanation="SegmentUse Selection",
+    explanation="SegmentUse Selection TriedSet",
     method="DEFAULT PAPER Average Fitted Method Quilt QuiltModel Training TriedBound",
     models="ModelChoice choose_model load_model",
     regression="DEFAULT_REGRESSION RegressionQuilt",
     regressor="QuiltRegressor",
-    selector="QuiltSelector TriedSet",
+    selector="QuiltSelector",
 )

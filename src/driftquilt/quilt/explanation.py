@@ -1,13 +1,16 @@
 """What became of every past segment, and why: for the person who approves the retraining.
 
-A model blends three parts: one of all data, one of the selected segments, one of the current
-segment alone. The weight of a past segment is what one of its rows counts in the model, where a
-current row counts 1:
+The weight of a past segment is how much of the model was trained on it. A net blends three parts:
+one of all data, one of the selected segments, one of the current segment alone:
 
     weight = part of all data + part of the selected segments * share of its epochs that used it
 
 An epoch of the selected part that used no past segment trained on the current one alone, and is
 counted as that part where a model's parts are shown.
+
+Another model (`QuiltSelector`) blends its fits on some training sets, and the weight is the sum of
+the shares of the sets that have the segment. A row counts as much in the model as its segment
+(`row_weight`, where a current row counts 1), or less where a set is balanced.
 
 A segment is used if its weight is at least half of the mean over past segments, and at least 5 %;
 else it is used in part, or below 5 % dropped. Everything that speaks of segments goes by this:
@@ -36,7 +39,8 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -48,6 +52,7 @@ from driftquilt.core.training import Rule
 from driftquilt.data.labels import read_segments
 from driftquilt.errors import InputError, ModelFileError
 from driftquilt.quilt.blending import PARTS
+from driftquilt.quilt.metrics import figure, metric_words, shown_value
 from driftquilt.search.base import Trial
 from driftquilt.text import json_safe, plural, quote_name
 
@@ -55,15 +60,24 @@ if TYPE_CHECKING:
     from driftquilt.report.drawing import Drawing
 
 __all__ = [
+    "EXPLAINED_SETS",
     "FoldCurves",
     "ScoreAt",
     "SegmentUse",
     "Selection",
+    "TriedSet",
     "explain_folds",
     "percent",
     "which_used",
 ]
 
+#: What the scores and shares of training sets are.
+EXPLAINED_SETS = (
+    "The score is that of current rows which a fit on the set was not trained on; a set that did "
+    "poorly on the latest of them was not judged by all. The share is how much of the model was "
+    "trained on the set."
+)
+_MAX_NAMED = 3  # segments of a training set
 _HARDLY = 0.05  # weight below which a segment counts as dropped
 _MOST = 0.5  # of the epochs
 _WHOLE = (0.0, 1.0, 0.0)  # the selected segments make all of the model
@@ -117,6 +131,57 @@ class FoldCurves:
         arrays = {key: np.array(record[key], dtype=np.float64) for key in keys}
         selected = np.array(record["selected"], dtype=bool)
         return cls(record["disparity_max"], record["best"], selected=selected, **arrays)
+
+
+class TriedSet(NamedTuple):
+    """A training set that was judged, in a line.
+
+    It has the current rows and those of the `n_segments` best past segments, or the last ones if
+    it is `recent`, `n_rows` in all. If it is `balanced`, current rows count up to half of the
+    total; if it `has_age`, the age of a row's segment is one more column. `score` is that of the
+    `n_judged` held-out rows, higher being better; `share` is how much of the model was trained on
+    it.
+    """
+
+    n_segments: int
+    balanced: bool
+    n_rows: int
+    n_judged: int
+    score: float
+    share: float
+    recent: bool = False
+    has_age: bool = False
+
+    def segments(self, ranking: Sequence[int]) -> frozenset[int]:
+        """Return the past segments of the set; `ranking` has all of them, the best first."""
+        if self.recent:
+            return frozenset(range(len(ranking) - self.n_segments, len(ranking)))
+        return frozenset(ranking[: self.n_segments])
+
+    @classmethod
+    def from_json(cls, line: Sequence[Any]) -> TriedSet:
+        """Read a line from JSON, where a score that is not defined is null."""
+        one = cls(*line)
+        return one._replace(score=math.nan if one.score is None else one.score)
+
+    def words(self, n_past: int, names: str = "") -> str:
+        """Return what the set is, in words, of so many past segments.
+
+        >>> TriedSet(3, False, 900, 40, -0.2, 0.5).words(12)
+        'the best 3 segments and the current rows'
+        >>> TriedSet(12, True, 900, 40, -0.2, 0.5).words(12)
+        'all data balanced with the current rows'
+        """
+        if not self.n_segments:
+            return "the current rows alone"
+        if self.n_segments < n_past:
+            number = "" if self.n_segments == 1 else f" {self.n_segments}"
+            noun = f"segment{'s' if number else ''}{f' ({names})' if names else ''}"
+            which = f"last{number} {noun}" if self.recent else f"best{number} {noun}"
+            return f"the {which} and the current rows"
+        if self.has_age:
+            return "all data with the age of each segment"
+        return "all data balanced with the current rows" if self.balanced else "all data"
 
 
 class ScoreAt(NamedTuple):
@@ -180,10 +245,12 @@ def _mean_bound(folds: Sequence[FoldCurves]) -> float:
 class SegmentUse:
     """One past segment: how much of it was used, and its scores.
 
-    `weight` is what one of its rows counts in the model, where a current row counts 1; `used`
-    whether that is at least half of what past segments have on average. `share` is that of the
-    epochs which trained the selected part on it; `too_far` and `away` are the shares of them in
-    which it failed the test of disparity, of gain.
+    `weight` is how much of the model was trained on it; `used` whether that is at least half of
+    what past segments have on average. `row_weight` is what one of its rows counts in the model,
+    where a current row counts 1. `share` is that of the epochs which trained the selected part on
+    it; `too_far` and `away` are the shares of them in which it failed the test of disparity, of
+    gain. `rank` is its place in the order by which training sets were made, 1 being the best, where
+    another model than the net chose among sets.
     """
 
     name: Hashable
@@ -197,6 +264,8 @@ class SegmentUse:
     away: float
     reason: str = field(repr=False)
     figures: str = field(repr=False)
+    row_weight: float = 0.0
+    rank: int | None = None
 
     @property
     def why(self) -> str:
@@ -213,7 +282,7 @@ class SegmentUse:
     @property
     def fate(self) -> str:
         """The same, and why a dropped segment is: which test it failed most, if it failed."""
-        if self.word != "dropped":
+        if self.word != "dropped" or self.rank is not None:
             return self.word
         if self.share > _MOST:
             return "dropped: no need"
@@ -230,8 +299,9 @@ class Selection(Sequence[SegmentUse]):
     """Every past segment, oldest first; also reached by name with `of`.
 
     `blend` is how much of the model comes from all data, from the selected segments, and from the
-    current one alone. `weights` are those of the segments where held-out rows have chosen them for
-    another model (`QuiltSelector`); else they follow from the blend and the epochs.
+    current one alone. Where another model (`QuiltSelector`) chose among training sets, `sets` are
+    these, with their scores by `metric`, and `weights` what a row of each segment counts in it;
+    else weights follow from the blend and the epochs.
     """
 
     names: tuple[Hashable, ...]
@@ -242,6 +312,8 @@ class Selection(Sequence[SegmentUse]):
     n_current: int = 0
     blend: tuple[float, float, float] = _WHOLE
     weights: tuple[float, ...] | None = None
+    sets: tuple[TriedSet, ...] = ()
+    metric: str = ""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -274,6 +346,13 @@ class Selection(Sequence[SegmentUse]):
         """The bound found, averaged over folds."""
         return _mean_bound(self.folds)
 
+    @cached_property
+    def ranking(self) -> list[int]:
+        """The past segments by number, the most selected first, then by disparity."""
+        shares = [_epoch_shares(self.folds, s, self.rule).used for s in range(len(self))]
+        medians = [_score_at(self.folds, "disparity", s).median for s in range(len(self))]
+        return sorted(range(len(self)), key=lambda s: (-shares[s], medians[s]))
+
     def ever_used(self) -> list[Hashable]:
         """Segments that at least one epoch of the whole training used, as the paper counts them."""
         used = np.any([fold.selected.any(axis=0) for fold in self.folds], axis=0)
@@ -293,7 +372,7 @@ class Selection(Sequence[SegmentUse]):
         other model.
         """
         names, codes = read_segments(segments, len(segments))
-        known = {use.name: use.weight for use in self} | {self.current: 1.0}
+        known = {use.name: use.row_weight for use in self} | {self.current: 1.0}
         if unknown := [name for name in names if name not in known]:
             raise InputError(f"no segment is called {unknown[0]!r}; there are {list(known)!r}")
         weights: NDArray[np.float64] = np.array([known[name] for name in names])[codes]
@@ -329,6 +408,7 @@ class Selection(Sequence[SegmentUse]):
             "current": [_json_name(self.current), self.n_current],
             "blend": list(self.blend),
             **({} if self.weights is None else {"weights": list(self.weights)}),
+            **({"sets": json_safe(self.sets), "metric": self.metric} if self.sets else {}),
             "folds": [fold.to_json() for fold in self.folds],
         }
 
@@ -342,6 +422,8 @@ class Selection(Sequence[SegmentUse]):
             rule, (current, n_current) = Rule(*record["rule"]), record["current"]
             weights = tuple(map(float, record["weights"])) if "weights" in record else None
             selection = cls(names, n_rows, folds, rule, current, n_current, blend, weights)
+            sets = tuple(TriedSet.from_json(line) for line in record.get("sets", ()))
+            selection = replace(selection, sets=sets, metric=str(record.get("metric", "")))
             _check_shapes(selection)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the record of the selection is damaged: {error!r}") from error
@@ -376,7 +458,8 @@ class Selection(Sequence[SegmentUse]):
     def _summary(self) -> str:
         n_used = sum(use.used for use in self)
         past = f"{n_used} of {plural(len(self), 'past segment')} used"
-        made = f"; {self.composition()}" if self.names and self.blend != _WHOLE else ""
+        is_blend = self.blend != _WHOLE or bool(self.sets)
+        made = f"; {self.composition()}" if self.names and is_blend else ""
         current = quote_name(self.current)
         return f"Trained for {current} ({plural(self.n_current, 'row')}): {past}{made}"
 
@@ -385,15 +468,41 @@ class Selection(Sequence[SegmentUse]):
         current = quote_name(self.current)
         if not self.names:
             return f"the model is {current} alone"
+        if self.sets:
+            return f"the model is trained {', '.join(self._name_chosen())}"
         words = ("all data", "the selected segments", f"{current} alone")
         made = sorted(zip(self.parts.values(), words, strict=True), key=lambda part: -part[0])
         return "the model is " + ", ".join(f"{percent(w)} {word}" for w, word in made if w > 0)
 
+    @cached_property
+    def _members(self) -> dict[TriedSet, frozenset[int]]:
+        """The past segments of each training set, by number."""
+        return {one: one.segments(self.ranking) for one in self.sets}
+
+    def _name_chosen(self, having: int | None = None) -> list[str]:
+        """Return the words for the sets in the model, of those that have a segment."""
+        chosen = sorted((one for one in self.sets if one.share > 0), key=lambda one: -one.share)
+        return [
+            f"{percent(one.share)} on {self.name_set(one)}"
+            for one in chosen
+            if having is None or having in self._members[one]
+        ]
+
+    def name_set(self, one: TriedSet) -> str:
+        """Return the words for a set, with the names of the segments if they are few."""
+        names = [quote_name(self.names[s]) for s in sorted(one.segments(self.ranking))]
+        is_part = 0 < len(names) < len(self) and len(names) <= _MAX_NAMED
+        return one.words(len(self), ", ".join(names) if is_part else "")
+
     def _scores_note(self) -> str:
+        if self.sets:
+            return "disparity and gain are those of the net that ranked the segments"
         return f"scores are medians over epochs, the bound is {self.disparity_max:.2f}"
 
     def _weight(self, s: int, shares: _EpochShares) -> float:
-        """Return what a row counts: in the part of all data, and if selected, in that part."""
+        """Return how much of the model was trained on a segment."""
+        if self.sets:
+            return sum(one.share for one, members in self._members.items() if s in members)
         if self.weights is not None:
             return self.weights[s]
         all_data, selected, _ = self.blend
@@ -403,18 +512,24 @@ class Selection(Sequence[SegmentUse]):
         disparity, gain = _score_at(self.folds, "disparity", s), _score_at(self.folds, "gain", s)
         bound = f", bound {self.disparity_max:.2f}" if self.rule.use_disparity else ""
         figures = f"median disparity {disparity.median:.2f}{bound}, median gain {gain.median:+.2g}"
+        weight, rank, reason = self._weight(s, shares), None, self._reason(s, shares)
+        if self.sets:
+            rank = self.ranking.index(s) + 1
+            reason, figures = self._judge(s, rank, is_dropped=weight < _HARDLY)
         return SegmentUse(
             self.names[s],
             self.n_rows[s],
-            self._weight(s, shares),
+            weight,
             used,
             shares.used,
             disparity,
             gain,
             shares.too_far,
             shares.away,
-            self._reason(s, shares),
+            reason,
             figures,
+            weight if self.weights is None else self.weights[s],
+            rank,
         )
 
     def _empty_share(self) -> float:
@@ -429,9 +544,6 @@ class Selection(Sequence[SegmentUse]):
         all_data, selected, _ = self.blend
         is_dropped = self._weight(s, shares) < _HARDLY
         scores = _describe_tests(shares, self.rule, is_dropped=is_dropped)
-        if self.weights is not None:
-            effect = "do not improve" if is_dropped else "improve"
-            return f"its rows {effect} the answers for held-out current rows; {scores}"
         if is_dropped and shares.used > _MOST:
             alone = percent(self.parts["current"])
             return (
@@ -441,6 +553,25 @@ class Selection(Sequence[SegmentUse]):
             joined = "and" if shares.used else "though"
             return f"all data makes up {percent(all_data)} of the model, {joined} {scores}"
         return scores
+
+    def _judge(self, s: int, rank: int, *, is_dropped: bool) -> tuple[str, str]:
+        """Return why the model uses a segment or not, and the scores of sets behind it."""
+        most, place = max(one.n_judged for one in self.sets), f"rank {rank} of {len(self)}"
+        scores: dict[bool, list[float]] = {True: [], False: []}
+        for one, members in self._members.items():
+            if one.n_judged == most and not math.isnan(one.score):
+                scores[s in members].append(one.score)
+        if not scores[True] or not scores[False]:
+            only = "no set without it did well enough to be judged to the end"
+            return "the chosen sets lack it" if is_dropped else only, place
+        best, without = max(scores[True]), max(scores[False])
+        shown = [figure(self.metric, shown_value(self.metric, one)) for one in (best, without)]
+        figures = f"{metric_words(self.metric)} {shown[0]} with it, {shown[1]} without; {place}"
+        if is_dropped == (best > without):  # the blend as a whole decided
+            chosen = "no set of the blend has it" if is_dropped else self._name_chosen(s)[0]
+            return chosen if is_dropped else f"the model is trained {chosen}", figures
+        word = "better" if best > without else "worse" if best < without else "no better"
+        return f"held-out current rows are predicted {word} with it", figures
 
 
 def explain_folds(
@@ -481,7 +612,7 @@ def _json_name(name: Hashable) -> Any:
 def _check_shapes(selection: Selection) -> None:
     """ValueError unless every part speaks of the same segments and epochs."""
     lengths = {len(selection.n_rows), len(selection.weights or selection.names)}
-    if lengths != {len(selection.names)} or not selection.folds:
+    if lengths != {len(selection.names)} or (selection.names and not selection.folds):
         raise ValueError("names, n_rows and folds do not belong together")
     for fold in selection.folds:
         shape = (len(fold.validation_loss), len(selection.names))

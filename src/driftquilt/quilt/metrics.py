@@ -67,14 +67,18 @@ __all__ = [
     "NumberPredictions",
     "Predictions",
     "Scoring",
+    "amount",
     "confusion_counts",
+    "figure",
     "find_metric",
     "find_number_metric",
     "is_fast",
     "is_one_sided",
+    "metric_words",
     "scoring_from_json",
     "scoring_to_json",
     "shown_score",
+    "shown_value",
     "tune_threshold",
     "weigh",
     "weighted_scores",
@@ -102,6 +106,20 @@ _OF_NUMBERS = {
     "mape": "neg_mean_absolute_percentage_error",
 }
 _PINBALL = "pinball"
+_DIGITS = 4  # of a figure in the unit of the label
+_WORDS = {
+    "roc_auc": "AUC",
+    "f1": "F1",
+    "cost": "mean cost",
+    "r2": "R2",
+    "neg_root_mean_squared_error": "RMSE",
+    "pinball": "pinball loss",
+}
+# Of numbers: their figures have the unit of the label, or its square.
+_IN_UNITS = (
+    "neg_mean_absolute_error", "neg_root_mean_squared_error", "neg_mean_squared_error",
+    "neg_median_absolute_error", "pinball",
+)  # fmt: skip
 _LEVELS = np.array([0.1, 0.5, 0.9])  # of the lower end, the answer and the upper end
 _N_THRESHOLDS = 99
 _MOST = 2.0**53  # rows
@@ -135,7 +153,7 @@ class Metric:
     @property
     def is_loss(self) -> bool:
         """Whether the score is a negated loss or cost, to be shown without its sign."""
-        return self.costs is not None or self.name in _ALIASES or self.name.startswith("neg_")
+        return _is_loss(self.name)
 
     @property
     def is_log_loss(self) -> bool:
@@ -213,7 +231,7 @@ class NumberMetric:
     @property
     def is_loss(self) -> bool:
         """Whether the score is a negated loss, to be shown without its sign."""
-        return self.takes_intervals or self.name.startswith("neg_")
+        return _is_loss(self.name)
 
     @property
     def takes_intervals(self) -> bool:
@@ -651,3 +669,46 @@ def tune_threshold(
 def weigh(threshold: float) -> Floats:
     """Return weights of two classes by which the second wins from a probability on."""
     return np.array([threshold, 1 - threshold])
+
+
+def shown_value(metric: str, score: float) -> float:
+    """Return a score, of which higher is better, as people expect it: losses without their sign."""
+    return -score if _is_loss(metric) else score
+
+
+def _is_loss(metric: str) -> bool:
+    return metric in (_COST, _PINBALL, *_ALIASES) or metric.startswith("neg_")
+
+
+def metric_words(name: str) -> str:
+    """Return a metric's name as people say it.
+
+    >>> metric_words("roc_auc"), metric_words("neg_log_loss"), metric_words("precision_at_5%")
+    ('AUC', 'log loss', 'precision at 5%')
+    """
+    return _WORDS.get(name, name.removeprefix("neg_").replace("_", " "))
+
+
+def figure(metric: str, value: float | None) -> str:
+    """Return a score as people read it: three decimals, or in the unit of the label four digits.
+
+    >>> figure("roc_auc", 0.8125), figure("neg_mean_absolute_error", 38.2066)
+    ('0.812', '38.21')
+    """
+    if value is None or not math.isfinite(value):
+        return "unknown"
+    return amount(value) if metric in _IN_UNITS else f"{value:.3f}"
+
+
+def amount(value: float) -> str:
+    """Return a number in four digits, with a comma at thousands.
+
+    >>> amount(1234567.8), amount(12.3456), amount(0.00123456), amount(20.0)
+    ('1,234,568', '12.35', '0.001235', '20')
+    """
+    size = abs(value)
+    if size and not 1e-6 <= size < 1e15:  # noqa: PLR2004
+        return f"{value:.3e}"
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.{max(_DIGITS - 1 - math.floor(math.log10(size)), 0)}f}"

@@ -33,7 +33,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 from zlib import crc32
 
 import narwhals.stable.v2 as nw
@@ -72,7 +72,7 @@ from driftquilt.quilt.blending import (
 from driftquilt.quilt.boosters import BOOSTERS, Stored, comes_from, kind_of
 from driftquilt.quilt.classifier import QuiltClassifier, refuse_one_class
 from driftquilt.quilt.estimator import keep_features
-from driftquilt.quilt.explanation import Selection
+from driftquilt.quilt.explanation import Selection, TriedSet
 from driftquilt.quilt.metrics import (
     Metric,
     NumberMetric,
@@ -92,9 +92,8 @@ from driftquilt.quilt.model_file import (
     write_model,
 )
 from driftquilt.quilt.regressor import QuiltRegressor
-from driftquilt.text import json_safe
 
-__all__ = ["QuiltSelector", "TriedSet"]
+__all__ = ["QuiltSelector"]
 
 S = TypeVar("S", bound="QuiltSelector")
 
@@ -110,25 +109,6 @@ _RANKING_EPOCHS = 15  # enough for an order of the segments
 _AGE = "driftquilt_segment_age"  # name of the column
 _BY_COLUMN = ("monoton", "interaction")  # begin of the names of settings that speak of columns
 _MANY = 10_000  # rows of a fit that threads can speed up; they wait for each other on fewer
-
-
-class TriedSet(NamedTuple):
-    """A training set that was judged, in a line.
-
-    It has the current rows and those of the `n_segments` best past segments, or the last ones if
-    it is `recent`, `n_rows` in all. If it is `balanced`, current rows count up to half of the
-    total; if it `has_age`, the age of a row's segment is one more column. `score` is that of the
-    `n_judged` held-out rows; `share` is how much of the model was trained on it.
-    """
-
-    n_segments: int
-    balanced: bool
-    n_rows: int
-    n_judged: int
-    score: float
-    share: float
-    recent: bool = False
-    has_age: bool = False
 
 
 class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -173,9 +153,10 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
     classes_ : ndarray
         The labels, sorted.
     selection_ : Selection
-        Per past segment what one of its rows counts in this model, and the scores of the ranking.
+        Per past segment how much of the model was trained on it, and why; and every training set
+        that was judged.
     sample_weight_ : ndarray
-        What each row given to `fit` counts, by the weights of the segments; for use elsewhere.
+        What each row given to `fit` counts, where a current row counts 1; for use elsewhere.
     search_ : list of TriedSet
         Every training set that was judged, with its score.
     metric_ : Metric or NumberMetric
@@ -234,7 +215,7 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         trainer = _Trainer(estimator, X, kept, rows, seed)
         ranking = self._rank(rows, seed)
         self.threshold_: float | None = None
-        search = _Search(trainer, rows, _order(ranking), self.n_folds, self.judged_rows)
+        search = _Search(trainer, rows, ranking.ranking, self.n_folds, self.judged_rows)
         self.metric_: Any = self._find_metric()
         search.metric = self.metric_
         sets = search.judge()
@@ -247,8 +228,8 @@ class QuiltSelector(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type
         self.estimators_ = [fit.model for fit in self._fits]
         self.shares_, self.estimator_ = shares[by_share], self.estimators_[0]
         self.classes_ = rows.classes
-        self.search_ = search.lines(sets, shares)
         self.selection_ = search.explain(ranking, sets, shares)
+        self.search_ = list(self.selection_.sets)
         self.sample_weight_ = np.zeros(len(seen.y))
         self.sample_weight_[kept] = rows.weight * search.row_weights(sets, shares)
         self._keep_features(seen)
@@ -628,7 +609,7 @@ class _Search:
             weights[one.past] += share * self._past_weight(one, self.current)
         return weights
 
-    def lines(self, sets: Sequence[_Set], shares: NDArray[np.float64]) -> list[TriedSet]:
+    def _lines(self, sets: Sequence[_Set], shares: NDArray[np.float64]) -> list[TriedSet]:
         """Return every set in a line."""
         return [
             TriedSet(
@@ -653,16 +634,18 @@ class _Search:
     def explain(
         self, ranking: Selection, sets: Sequence[_Set], shares: NDArray[np.float64]
     ) -> Selection:
-        """Return the ranking with the weights that the segments have in the model."""
+        """Return the ranking with the sets that were judged and the weights of rows."""
         n = len(self.order)
+        lines, metric = tuple(self._lines(sets, shares)), self.metric.name
         if not n:
-            return ranking
+            return replace(ranking, sets=lines, metric=metric)
         by_row, weights = self.row_weights(sets, shares), np.zeros(n)
         weights[self.rows.codes[self.past]] = by_row[self.past]
         whole = sum(s for one, s in zip(sets, shares, strict=True) if one.n_segments == n)
         alone = sum(s for one, s in zip(sets, shares, strict=True) if one.n_segments == 0)
         blend = (float(whole), float(max(1 - whole - alone, 0.0)), float(alone))
-        return replace(ranking, weights=tuple(weights.tolist()), blend=blend)
+        weighed = replace(ranking, weights=tuple(weights.tolist()), blend=blend)
+        return replace(weighed, sets=lines, metric=metric)
 
     def _make_set(
         self,
@@ -738,7 +721,6 @@ def _pack(model: QuiltSelector) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         "threshold": model.threshold_,
         **({"task": REGRESSION} if model._is_regression else {}),
         "selection": model.selection_.to_json(),
-        "search": json_safe(model.search_),
     }
     return tensors, record
 
@@ -764,8 +746,10 @@ def _unpack(cls: type[S], tensors: dict[str, NDArray[Any]], record: dict[str, An
     model.estimator_ = model.estimators_[0]
     model.metric_ = model._find_metric()
     model.threshold_ = threshold_of(record, len(model.classes_))
-    model.selection_ = Selection.from_json(record["selection"])
-    model.search_ = [TriedSet(*line) for line in record["search"]]
+    # Files of before the sets were part of the selection have them beside it.
+    sets = {"sets": record.get("search", ()), "metric": model.metric_.name}
+    model.selection_ = Selection.from_json({**sets, **record["selection"]})
+    model.search_ = list(model.selection_.sets)
     model.quilt_ = model.held_out_ = None
     model.n_features_in_ = record["n_features"]
     if record["names"] is not None:
@@ -808,12 +792,6 @@ def _settings_from_json(settings: dict[str, Any]) -> dict[str, Any]:
     kind = QuiltRegressor if "quantiles" in (quilt or {}) else QuiltClassifier
     made = None if quilt is None else kind(**settings_from_json(quilt))
     return {**settings, "quilt": made, "scoring": scoring}
-
-
-def _order(ranking: Selection) -> list[int]:
-    """Return the past segments by number, from the one that Quilt used most to the one furthest."""
-    uses = list(ranking)
-    return sorted(range(len(uses)), key=lambda s: (-uses[s].share, uses[s].disparity.median))
 
 
 def _categories(estimator: Any, X: Any) -> Categories:

@@ -19,18 +19,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from driftquilt.decision.measure import (
-    MethodScore,
-    NumberQuality,
-    Quality,
-    figure,
-    metric_words,
-)
+from driftquilt.decision.measure import MethodScore, NumberQuality, Quality
 from driftquilt.decision.task import NUMBERS, Task
 from driftquilt.errors import MissingExtraError
 from driftquilt.files import atomic_write
-from driftquilt.quilt.explanation import percent
+from driftquilt.quilt.explanation import EXPLAINED_SETS, SegmentUse, Selection, percent
 from driftquilt.quilt.method import TriedBound
+from driftquilt.quilt.metrics import figure, metric_words, shown_value
 from driftquilt.report.lines import (
     Chart,
     accuracy_chart,
@@ -299,6 +294,9 @@ def _drift_view(drift: Drift, task: Task) -> dict[str, Any]:
         "bound": number(drift.selection.disparity_max, 3),
         "over_folds": _over_folds(drift),
         "segments": _segment_rows(drift, task),
+        "sets": _set_rows(drift.selection),
+        "explained_sets": EXPLAINED_SETS,
+        "metric": metric_words(drift.selection.metric),
         "of_segment": f"{task.of_segment.capitalize()} on it" if drift.of_past else "",
         "folds": _fold_views(drift.bounds),
     }
@@ -321,13 +319,38 @@ def _segment_rows(drift: Drift, task: Task) -> list[dict[str, Any]]:
             "disparity_text": number(use.disparity.median, 3),
             "gain": _finite(use.gain.median),
             "gain_text": number(use.gain.median, 4, "+"),
+            "rank": use.rank,
             "weight": use.weight,
             "weight_text": percent(use.weight),
             "used": use.used,
             "word": use.word,
-            "why": f"{use.reason[0].upper()}{use.reason[1:]}.",
+            "why": _why(use),
         }
         for use in drift.uses
+    ]
+
+
+def _why(use: SegmentUse) -> str:
+    """Return the reason as a sentence; the table has the figures, but those of training sets."""
+    words = use.reason if use.rank is None else use.why
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _set_rows(selection: Selection) -> list[dict[str, Any]]:
+    """Return the training sets that a model other than the net was tried on."""
+    if len(selection.sets) < 2:  # noqa: PLR2004  # there was a choice
+        return []
+    return [
+        {
+            "name": selection.name_set(one),
+            "n_rows": one.n_rows,
+            "score": _finite(one.score),
+            "score_text": _figure(selection.metric, shown_value(selection.metric, one.score)),
+            "n_judged": one.n_judged,
+            "share": one.share,
+            "share_text": percent(one.share),
+        }
+        for one in selection.sets
     ]
 
 

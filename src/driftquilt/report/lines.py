@@ -20,8 +20,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from driftquilt.decision.measure import MethodScore, NumberQuality, Quality, metric_words
+from driftquilt.decision.measure import MethodScore, NumberQuality, Quality
 from driftquilt.decision.task import COVERAGE
+from driftquilt.quilt.metrics import metric_words
 from driftquilt.report.page import AccuracyLines, Drift, ScoreLine, mean_accuracies
 from driftquilt.report.svg import METHODS, attribute, clean, content, shorten
 from driftquilt.text import plural

@@ -21,10 +21,11 @@ from driftquilt.data.column_types import ColumnFacts
 from driftquilt.decision.advice import Advice
 from driftquilt.decision.data_check import Finding
 from driftquilt.decision.decision import Decision, Origin
-from driftquilt.decision.measure import MethodScore, metric_words
+from driftquilt.decision.measure import MethodScore
 from driftquilt.decision.task import CLASSES, TASKS, Task
 from driftquilt.quilt.explanation import SegmentUse, Selection
 from driftquilt.quilt.method import TriedBound
+from driftquilt.quilt.metrics import metric_words
 from driftquilt.text import plural
 
 if TYPE_CHECKING:  # a decision has no stream
