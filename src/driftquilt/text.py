@@ -80,13 +80,21 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def suggest(name: object, names: Collection[str], limit: int | None = _LISTED) -> str:
+def suggest(
+    name: object,
+    names: Collection[str],
+    limit: int | None = _LISTED,
+    *,
+    taken: Collection[object] = (),
+) -> str:
     """Return the end of a message about an unknown name: the closest ones, and which exist.
+
+    Names that are `taken`, since something else goes by them, are not meant.
 
     >>> suggest("zzz", ["x", "y"]), suggest("zzz", [])
     ("there are 'x', 'y'", 'there are none')
     """
-    near = closest(name, names, n=2)
+    near = closest(name, [known for known in names if known not in taken], n=2)
     start = f"did you mean {' or '.join(map(_NAME.repr, near))}? There" if near else "there"
     return f"{start} are {listing(names, limit) if names else 'none'}"
 

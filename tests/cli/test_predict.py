@@ -180,6 +180,23 @@ def test_rows_of_several_blocks_and_files_are_numbered_on(
     assert [line["segment"] for line in told["predictions"]] == segments * 2
 
 
+def test_a_column_that_the_model_goes_by_is_never_suggested_for_another(
+    drive: Drive, model: str
+) -> None:
+    table = pyarrow.csv.read_csv("sine.csv")
+    first, *_ = table.column_names  # x0, which all others are like
+    pq.write_table(table.drop_columns([first]), "a.parquet")
+    assert "did you mean" not in drive("predict", model, "a.parquet").stderr
+    pq.write_table(table.rename_columns({first: f"{first} "}), "b.parquet")
+    assert (
+        f"no column {first!r}; did you mean '{first} '?"
+        in drive("predict", model, "b.parquet").stderr
+    )
+    pq.write_table(table.rename_columns({"label": "lables"}), "c.parquet")
+    asked = ["--label", "lable", "--keep", "lables"]
+    assert "did you mean" not in drive("predict", model, "c.parquet", *asked).stderr
+
+
 def test_what_cannot_be_kept_is_refused_in_one_line(drive: Drive, model: str) -> None:
     table = pyarrow.csv.read_csv("sine.csv")
     numbers = pa.array(range(table.num_rows))

@@ -13,6 +13,7 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from driftquilt.cli.run import Timer, print_progress
+from driftquilt.decision.backtest import baselines
 from driftquilt.decision.journal import read_replay
 from driftquilt.decision.replay import Replay
 from driftquilt.stream import QuiltStream
@@ -324,13 +326,39 @@ def test_a_run_that_is_refused_leaves_no_store_that_others_have_to_go_on_with(
     assert Path("first").exists()
 
 
+def test_without_new_rows_the_baselines_are_not_trained_again(
+    drive: Drive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_sine(tmp_path / "sine.csv", 3, 400)
+    lines = Path(data).read_text().splitlines(keepends=True)
+    asked = [*ask(data, "out"), "--store", "state"]
+    assert drive(*asked, "--no-baselines").code == 0
+    assert json.loads(Path("out/run.json").read_text())["baselines"] == {}
+    assert drive(*asked).code == 0
+    before = json.loads(Path("out/run.json").read_text())["baselines"]
+    assert set(before) == {"all data", "current only"}
+    calls = list[int]()
+
+    def count(*args: Any, **settings: Any) -> Any:
+        calls.append(1)
+        return baselines(*args, **settings)
+
+    monkeypatch.setattr("driftquilt.cli.run.baselines", count)
+    assert drive(*asked).code == 0
+    assert json.loads(Path("out/run.json").read_text())["baselines"] == before
+    assert calls == []
+    Path(data).write_text("".join([*lines, *lines[1:30]]))
+    assert drive(*asked).code == 0
+    assert calls == [1]
+
+
 def test_a_time_that_is_no_time_is_refused(drive: Drive, tmp_path: Path) -> None:
     data = write_sine(tmp_path / "sine.csv", 2, 100)
     outcome = drive(*ask(data, "out"), "--time", "label")
     assert outcome.code == 1
     assert "'label' is the label" in outcome.stderr
     outcome = drive(*ask(data, "out"), "--time", "segment")
-    assert "'segment' holds string, neither dates nor timestamps nor numbers" in outcome.stderr
+    assert "column 'segment' holds 'month 0', which is not a date" in outcome.stderr
 
 
 def test_off_a_terminal_drifts_and_progress_are_lines_on_standard_error(

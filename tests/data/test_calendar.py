@@ -24,6 +24,7 @@ from driftquilt.data.calendar import (
     from_datetime64,
     group,
     line_up,
+    read_times,
     source,
     sources,
 )
@@ -327,3 +328,46 @@ def test_the_same_names_are_found_where_they_stand() -> None:
 def test_a_row_whose_column_is_of_another_kind_is_refused(row: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Encoder.fit(read_frame(SEEN)).encode(Frame.of_row(read_row(row)))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["2024-03", "2023-12", None], ["2024-03-01", "2023-12-01", None]),
+        (["2024/3/5", "2024/12/31 14:30"], ["2024-03-05", "2024-12-31T14:30"]),
+        (["26/04/2016", "1/5/2016 7:05:09"], ["2016-04-26", "2016-05-01T07:05:09"]),
+        (["04/26/2016", "5/1/2016"], ["2016-04-26", "2016-05-01"]),
+        (["17.05.2021", " 1.2.2021 "], ["2021-05-17", "2021-02-01"]),
+        (["29-02-2024", "01-03-2024"], ["2024-02-29", "2024-03-01"]),
+        (["2024-03-05", "2024-03-05 14:30:01.5"], ["2024-03-05", "2024-03-05T14:30:01.5"]),
+        (["2024-03-05T23:30:00-02:00"], ["2024-03-06T01:30"]),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.string())])
+def test_times_are_read_from_text(
+    texts: list[str | None], expected: list[str | None], kind: pa.DataType
+) -> None:
+    column = pa.chunked_array([texts[:1], texts[1:]], pa.string()).cast(kind)
+    times = read_times("when", column).to_pylist()
+    assert [time and time.replace(tzinfo=None) for time in times] == [
+        text and dt.datetime.fromisoformat(text) for text in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["04/05/2016", "11/12/2016"], "'04/05/2016', and none tells whether the day or the month"),
+        (["26/04/2016", "04/26/2016"], "'26/04/2016', where the day comes first, and '04/26/2016'"),
+        (["2024-03", "2024-13"], "'2024-13', which is not a date"),
+        (["31/01/2024", "30/02/2024"], "'30/02/2024', which is not a date"),
+        (["31/01/2024", "n/a"], "'n/a', which is not a date"),
+        (["31/01/2024", "2024-03"], "'2024-03', which is not a date, or not written as the others"),
+        (["31/01/2024 24:00"], "'31/01/2024 24:00', which is not a date"),
+        (["may"], "'may', which is not a date"),
+        (["26/04/16"], "'26/04/16', which is not a date"),
+    ],
+)
+def test_text_that_is_no_clear_time_is_refused(texts: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=f"column 'when' holds .*{message}"):
+        read_times("when", pa.chunked_array([texts]))

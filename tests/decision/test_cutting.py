@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from driftquilt.data import column_types as columns
 from driftquilt.data.labels import read_segments
 from driftquilt.decision import cutting
-from driftquilt.decision.cutting import Span, by_column, by_time, sort_by_time
+from driftquilt.decision.cutting import CutBy, Span, by_column, by_time, cut, sort_by_time
 from driftquilt.decision.streaming import by_detector
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier
@@ -90,13 +90,30 @@ def test_a_column_that_cannot_cut_is_refused(values: Any, message: str) -> None:
     ("table", "every", "message"),
     [
         (pa.table({"month": [1]}), "1d", "no time column 'when' in the table; there are"),
-        (pa.table({"when": ["2024-01-01"]}), "1d", "holds string, neither dates nor timestamps"),
+        (pa.table({"when": ["new year"]}), "1d", "'new year', which is not a date"),
+        (pa.table({"when": [2024.5]}), "1d", "holds double, neither dates nor timestamps"),
         (shop_table(), "15min", "spans of 15min have hardly a row each"),
     ],
 )
 def test_a_time_that_cannot_cut_is_refused(table: pa.Table, every: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         by_time(table, "when", every)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2024-03", "2024-01", "2024-01", "2023-12"],
+        ["26/3/2024", "2/1/2024", "30/1/2024", "1/12/2023"],
+    ],
+)
+def test_rows_are_sorted_and_cut_by_times_written_as_text(times: list[str]) -> None:
+    table = pa.table({"when": times, "x": [3, 1, 2, 0], "y": [0, 1, 0, 1]})
+    found = cut(table, "y", CutBy(time="when", every="1mo"))
+    assert found.table["x"].to_pylist() == [0, 1, 2, 3]
+    assert found.table["when"].to_pylist() == [times[k] for k in (3, 1, 2, 0)]
+    assert found.segments.to_pylist() == ["2023-12", "2024-01", "2024-01", "2024-03"]
+    assert found.notes == ("the rows were not in order of 'when' and have been sorted",)
 
 
 def test_what_is_no_table_of_distinct_names_is_refused() -> None:
@@ -172,7 +189,7 @@ def test_numbers_tell_an_order_too() -> None:
     for times in ([3, 1, 2], [3.5, 1.0, 2.0]):
         table = pa.table({"t": times, "n": [0, 1, 2]})
         assert sort_by_time(table, "t")["n"].to_pylist() == [1, 2, 0]
-    with pytest.raises(InputError, match="holds string"):
+    with pytest.raises(InputError, match="'t' holds 'b', which is not a date"):
         sort_by_time(pa.table({"t": ["b", "a"]}), "t")
 
 

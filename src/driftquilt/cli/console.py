@@ -101,14 +101,17 @@ def progress_task(description: str) -> Iterator[Callable[[int, int], None]]:
 def read_data(
     paths: Sequence[str], form: TextFormat, needed: Sequence[str | None] = ()
 ) -> Iterator[Data]:
-    """Read the table with a progress bar, and check that it has the columns needed."""
+    """Read the table with a progress bar, and check that it has the columns needed.
+
+    One of them is never suggested for another.
+    """
     with ExitStack() as stack:
         with progress_task("Reading") as watch:
             data = stack.enter_context(open_data(paths, watch, form))
         names = data.table.column_names
         for name in needed:
             if name is not None and name not in names:
-                raise InputError(f"no column {name!r}; {suggest(name, names)}")
+                raise InputError(f"no column {name!r}; {suggest(name, names, taken=needed)}")
         yield data
 
 

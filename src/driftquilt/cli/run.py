@@ -135,6 +135,8 @@ def run(
         setup = StreamSetup(detector, n_wait, seed, engine, weights, chosen, scoring)
         check_class_weight(setup, table, label)
         with open_stream(store, setup) as (stream, messages), _explain_stop(store):
+            n_before = stream.n_rows
+            earlier = RunRecord.read(out) if n_before else RunRecord()
             replay = Replay(stream, out, overwrite=store is None)
             steps = replay.run(table, label, drop=dropped, report_every=200, name=listing(data))
             for message in messages:
@@ -149,7 +151,9 @@ def run(
         columns, column_notes = examine_columns(table, label, dropped, replayed)
         say_notes(column_notes)
         settings["drop"] = dropped
-        accuracies = _train_baselines(table, label, replayed, settings) if compare else {}
+        accuracies = earlier.baselines if compare and n_before == replayed.n_rows else {}
+        if compare and not accuracies:
+            accuracies = _train_baselines(table, label, replayed, settings)
         command = "  # ".join([command_line(), *messages[:1]])  # a stored stream has its own setup
         origin = Origin.of(command, rows.files)
         record = RunRecord(origin, [*notes, *column_notes], accuracies, columns)

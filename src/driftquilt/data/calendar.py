@@ -9,6 +9,9 @@ count as written, whatever the time zone.
 
 All depends on the value alone, bit for bit: neither on the other rows nor on the library.
 
+Text is read as times where it has to be (`read_times`): ISO dates and time stamps, 2024-03 and
+2024/3/5, and days of other countries if one of them tells whether the day or the month comes first.
+
 So a table's columns may be several to one of the caller's. Columns of two tables are matched as the
 caller knows them, by name or by position, and messages speak of those (`find_columns`, `line_up`).
 `group` finds which belong together, from the names alone; what holds nothing goes with any kind.
@@ -27,6 +30,7 @@ caller knows them, by name or by position, and messages speak of those (`find_co
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,6 +55,10 @@ _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400}
 _PER_DAY |= {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FINER = ("ps", "fs", "as")  # than a double can tell apart within a day
+_CLOCK = r"(?:[ T]+(?P<h>\d{1,2}):(?P<min>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?)?"
+_YEAR_FIRST = rf"^\s*(?P<y>\d{{4}})[-/.](?P<a>\d{{1,2}})(?:[-/.](?P<b>\d{{1,2}}){_CLOCK})?\s*$"
+_YEAR_LAST = rf"^\s*(?P<a>\d{{1,2}})[-/.](?P<b>\d{{1,2}})[-/.](?P<y>\d{{4}}){_CLOCK}\s*$"
+_MONTHS, _YEAR_0 = 12, 1970
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _THURSDAY = 3  # 1 January 1970, Mondays being 0
 _OWNER = "QuiltClassifier"  # whom scikit-learn's messages speak of
@@ -120,6 +128,80 @@ def from_objects(values: Sequence[Any]) -> Moments:
     if any(isinstance(value, dt.time) for value in values):
         return Moments(None, clock)
     return Moments(np.array([day for day, _ in pairs], dtype=np.int64), clock)
+
+
+def read_times(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the times that a column of text holds; `InputError` if a text is none.
+
+    >>> read_times("day", pa.chunked_array([["26/04/2016", "1/5/2016"]])).to_pylist()
+    [datetime.datetime(2016, 4, 26, 0, 0), datetime.datetime(2016, 5, 1, 0, 0)]
+    >>> read_times("day", pa.chunked_array([["04/05/2016"]]))
+    Traceback (most recent call last):
+    driftquilt.errors.InputError: column 'day' holds dates such as '04/05/2016', and none tells \
+whether the day or the month comes first; write them as 2024-05-31
+    """
+    texts = column.cast(pa.large_string())  # categories too
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        with contextlib.suppress(pa.ArrowInvalid):
+            return texts.cast(kind)
+    joined = pa.concat_arrays(texts.chunks)
+    numbers, month, day = _extract(joined, _YEAR_LAST), "a", "b"
+    if np.isnan(numbers["y"]).all():
+        numbers = _extract(joined, _YEAR_FIRST)
+    elif _is_day_first(name, joined, numbers):
+        month, day = day, month
+    moments = _join(numbers, month, day)
+    odd = np.isnat(moments) & joined.is_valid().to_numpy(zero_copy_only=False)
+    if odd.any():
+        raise InputError(
+            f"column {name!r} holds {joined[int(odd.argmax())].as_py()!r}, which is not a date, or "
+            "not written as the others are; write dates as 2024-05-31, 2024-05 or 31/05/2024"
+        )
+    return pa.chunked_array([pa.array(moments)])
+
+
+def _extract(texts: pa.Array, pattern: str) -> dict[str, NDArray[np.float64]]:
+    """Return the numbers that the groups of a pattern find, NaN where it does not match."""
+    found = pc.extract_regex(texts, pattern)
+    numbers = dict[str, NDArray[np.float64]]()
+    for name in [field.name for field in found.type]:
+        part = pc.struct_field(found, name)
+        part = pc.if_else(pc.equal(part, ""), pa.scalar(None, part.type), part)
+        numbers[name] = part.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _is_day_first(name: str, texts: pa.Array, numbers: dict[str, NDArray[np.float64]]) -> bool:
+    """Return whether the day stands before the month; `InputError` if no row or two rows tell."""
+    late = {part: numbers[part] > _MONTHS for part in ("a", "b")}
+    shown = {part: texts[int(rows.argmax())].as_py() for part, rows in late.items() if rows.any()}
+    if len(shown) > 1:
+        raise InputError(
+            f"column {name!r} holds {shown['a']!r}, where the day comes first, and "
+            f"{shown['b']!r}, where the month does; write them as 2024-05-31"
+        )
+    if not shown:
+        example = texts[int((~np.isnan(numbers["y"])).argmax())].as_py()
+        raise InputError(
+            f"column {name!r} holds dates such as {example!r}, and none tells whether the day or "
+            "the month comes first; write them as 2024-05-31"
+        )
+    return "a" in shown
+
+
+def _join(numbers: dict[str, NDArray[np.float64]], month: str, day: str) -> NDArray[Any]:
+    """Return the moments of such numbers; NaT where they are missing or no date."""
+    whole = {
+        name: np.nan_to_num(part, nan=float(name == day)).astype(np.int64)
+        for name, part in numbers.items()
+    }
+    months = (whole["y"] - _YEAR_0) * _MONTHS + whole[month] - 1
+    days = months.astype("M8[M]").astype("M8[D]") + (whole[day] - 1)
+    seconds = (whole["h"] * 60 + whole["min"]) * 60 + whole["s"]
+    exists = ~np.isnan(numbers["y"]) & (days.astype("M8[M]").astype(np.int64) == months)
+    exists &= (whole[month] >= 1) & (whole[month] <= _MONTHS) & (seconds < _PER_DAY["s"])
+    moments = days.astype("M8[us]") + seconds.astype("m8[s]").astype("m8[us]")
+    return np.where(exists, moments, np.datetime64("NaT", "us"))
 
 
 def from_arrow(values: Any) -> Moments:
@@ -258,7 +340,7 @@ def _pair(
     if named and table.named:
         lacking = [name for name in wanted if name not in there]
         if lacking:
-            raise _lacking(lacking, tuple(there))
+            raise _lacking(lacking, [name for name in there if name not in wanted])
         return [(name, places, there[name]) for name, places in wanted.items()]
     if len(wanted) != len(there):
         raise InputError(
@@ -290,8 +372,8 @@ def _match(table: Header, name: str, wanted: list[int], there: list[int]) -> lis
     )
 
 
-def _lacking(lacking: list[str], names: tuple[str, ...]) -> InputError:
-    pairs = [(name, closest(name, names)) for name in lacking]
+def _lacking(lacking: list[str], others: list[str]) -> InputError:
+    pairs = [(name, closest(name, others)) for name in lacking]
     parts = [
         f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name) for name, near in pairs
     ]

@@ -31,7 +31,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from driftquilt.data.column_types import blocks, check_table, find_column, is_category
+from driftquilt.data.calendar import read_times
+from driftquilt.data.column_types import blocks, check_table, find_column, is_category, is_text
 from driftquilt.data.labels import distinct_ints
 from driftquilt.errors import InputError
 
@@ -126,12 +127,15 @@ def by_column(table: pa.Table, name: str) -> Segments:
 
 
 def by_time(table: pa.Table, column: str, every: str) -> Segments:
-    """Return spans such as "1mo" of a date or timestamp, in its time zone; rows are in order."""
+    """Return spans such as "1mo" of a date or timestamp, in its time zone; rows are in order.
+
+    Text is read as `read_times` does: 2024-03, 2024-03-05 14:30, 26/04/2016.
+    """
     check_table(table)
     span, codes = Span.parse(every), np.empty(table.num_rows, dtype=np.int32)
     place: dict[int, int] = {}
     first, start = None, 0
-    for moments in _moments(column, find_column(table, column, "time column")):
+    for moments in _moments(column, find_times(table, column)):
         first = moments[0] if first is None else first
         codes[start : start + len(moments)] = _number(span.numbers(moments, first), place)
         start += len(moments)
@@ -144,10 +148,11 @@ def by_time(table: pa.Table, column: str, every: str) -> Segments:
 def sort_by_time(table: pa.Table, column: str) -> pa.Table:
     """Return the rows in order of time, with ties as they were; the same table if they are.
 
-    Times are dates, timestamps or numbers, none missing. Sorting is for tables that fit in memory.
+    Times are dates, timestamps, numbers, or text that is read as dates, none missing. Sorting is
+    for tables that fit in memory.
     """
     check_table(table)
-    moments = find_column(table, column, "time column")
+    moments = find_times(table, column)
     tests = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer, pa.types.is_floating)
     if not any(test(moments.type) for test in tests):
         raise InputError(
@@ -164,7 +169,15 @@ def sort_by_time(table: pa.Table, column: str) -> pa.Table:
             f"{moments[back - 1]}; sorting would load all {table.num_rows:,} rows into memory, "
             f"sort the file by {column!r} first"
         )
-    return table.take(pc.sort_indices(table, sort_keys=[(column, "ascending")]))
+    order = pc.sort_indices(pa.table({column: moments}), sort_keys=[(column, "ascending")])
+    return table.take(order)
+
+
+def find_times(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """Return the column of times, of text the times that it holds."""
+    column = find_column(table, name, "time column")
+    is_written = is_text(column.type) or is_category(column.type)
+    return read_times(name, column) if is_written else column
 
 
 def sort_rows(table: pa.Table, column: str | None) -> tuple[pa.Table, tuple[str, ...]]:
