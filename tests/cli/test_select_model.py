@@ -63,11 +63,14 @@ def test_auto_says_what_it_chose(drive: Drive) -> None:
     assert "The model is " in shown.stdout
 
 
-@pytest.mark.parametrize(("kind", "package"), [("catboost", "catboost"), ("auto", "skops")])
+@pytest.mark.parametrize(
+    ("kind", "package"), [("catboost", "catboost"), ("catboost", "pandas"), ("auto", "skops")]
+)
 def test_a_missing_library_is_named_with_its_extra(
     drive: Drive, kind: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
+    Path("shop.csv").unlink()  # before a file is read
     refused = drive(*SELECT, "--model", kind)
     assert refused.code == 1
     assert "pip install 'driftquilt[" in refused.stderr

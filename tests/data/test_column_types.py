@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftquilt.data import column_types as columns
-from driftquilt.data.column_types import cast, common_type, describe, features, plain_type
+from driftquilt.data.column_types import (
+    ID_NOTE,
+    cast,
+    common_type,
+    describe,
+    features,
+    plain_type,
+)
 from driftquilt.decision.labels import read_labels
 from driftquilt.errors import InputError
 from tests.decision.tables import shop_table
@@ -144,3 +151,37 @@ def test_labels_of_any_kind_are_classes(values: Any, classes: list[Any], codes: 
 def test_labels_that_are_no_classes_say_what_to_do(values: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_labels(pa.table({"y": values}), "y")
+
+
+@pytest.mark.parametrize(
+    ("texts", "example"),
+    [
+        ([f"{k},{k:03}.50" for k in range(1, 60)], "'1,001.50'"),
+        ([f"${k}" for k in range(60)], "'$0'"),
+        ([f"({k}.20)" for k in range(60)], "'(0.20)'"),
+        ([f"{k % 5}.5 %" for k in range(60)], "'0.5 %'"),
+        ([f"{k}.25" if k else None for k in range(60)], "'1.25'"),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.string())])
+def test_text_that_looks_like_numbers_is_described_as_such(
+    texts: list[str | None], example: str, kind: pa.DataType
+) -> None:
+    (facts,) = describe(pa.table({"paid": pa.array(texts, pa.string()).cast(kind)}))
+    assert f"text that looks like numbers, such as {example}" in facts.note
+    assert facts.used is (len(set(texts)) < 10)
+    assert facts.note.startswith("left out: ") is not facts.used
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{k:05}" for k in range(60)],
+        [f"{k % 28 + 1}.05.{2000 + k}" for k in range(60)],
+        [f"order {k}" for k in range(60)],
+        [f"{k}.5" for k in range(59)] + ["n/a"],
+    ],
+)
+def test_codes_dates_and_mixtures_are_no_amounts(texts: list[str]) -> None:
+    (facts,) = describe(pa.table({"text": texts}))
+    assert (facts.note, facts.used) == (ID_NOTE, False)

@@ -75,7 +75,6 @@ def rng() -> np.random.Generator:
         np.minimum(RNG.exponential(30, size=N), 99),
         RNG.choice([1, 2, 5, 10, 20, 50, 100], size=N),
         with_values(RNG.normal(size=N), [np.nan, np.inf] * 50),
-        np.full(N, 7.0),
         MONTH * 0.5 + RNG.normal(size=N),
         SCORE * 2 + RNG.normal(size=N),
         RNG.choice(["web", "shop", "phone"], size=N),
@@ -162,6 +161,13 @@ def test_many_numbers_in_another_unit_are_outliers_without_a_gap() -> None:
     (found,) = check_data(table, "y", by_column(table, "month"), drop=["month"])
     assert found.kind == "outlier"
     assert 50 <= found.figures["rows"] <= 80
+
+
+@pytest.mark.parametrize("values", [np.full(N, 7.0), ["NO"] * N, [True] * N])
+def test_a_column_that_is_always_the_same_is_told(values: Any) -> None:
+    (found,) = check(x=values)
+    assert (found.kind, found.column, found.blocks) == ("constant", "x", False)
+    assert check(x=[None, *values[1:]]) == []  # that it is missing may tell something
 
 
 def test_rare_categories_are_counted_where_they_matter(rng: np.random.Generator) -> None:

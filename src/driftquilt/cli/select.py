@@ -67,6 +67,7 @@ from driftquilt.decision.task import NUMBERS, TASKS
 from driftquilt.quilt.explanation import EXPLAINED_SETS, percent
 from driftquilt.quilt.metrics import Scoring, figure, find_metric, metric_words, shown_value
 from driftquilt.quilt.model_file import NET
+from driftquilt.quilt.models import check_model
 from driftquilt.report.page import page_of_decision
 from driftquilt.report.svg import clean, number
 from driftquilt.text import listing, plural
@@ -168,6 +169,7 @@ def select(
     form = TextFormat(delimiter, decimal, encoding)
     check_detector(detector)
     check_engine(engine, address)
+    check_model(model)
     scoring, weights = _read_scoring(metric, cost), read_class_weight(class_weight)
     hook = None if webhook is None else Webhook.of(webhook, webhook_secret_env)
     out = out / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S") if dated else out

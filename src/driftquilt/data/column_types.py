@@ -50,7 +50,17 @@ _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _HALF, _NEARLY = 0.5, 0.9
 _FEW = 20  # rows, too few to judge
 _NAMED = 4  # columns in a warning
+_LOOKED_AT = 200  # texts
+_LEFT_OUT = "left out: "
 ID_NOTE = "left out: nearly every row has a text of its own, an id or prose"
+AMOUNT_NOTE = "text that looks like numbers, such as {}; turn it into numbers"
+# As people write them; what has digits alone may be a code.
+_AMOUNT = (
+    r"^\s*[-+(]?\s*([$€£¥₹]|[A-Z]{3})?\s*[-+]?(\d{1,3}([,.']\d{3})+|\d+)([.,]\d+)?"
+    r"\s*([$€£¥₹%]|[A-Z]{3})?\s*\)?\s*$"
+)
+_MARKED = r"[^\d\s]"
+CONSTANT_NOTE = "always the same"
 _CALENDAR = "learned as time of day, weekday and day of the year; drop it if it only says when"
 
 
@@ -310,7 +320,7 @@ def _look(name: str, column: pa.ChunkedArray) -> ColumnFacts:
         advice = "left out: neither numbers nor text nor dates; turn it into such columns"
         return ColumnFacts(name, kind, missing, advice, used=False)
     note = _note(_castable(column), kind, missing, len(column) - n_missing)
-    return ColumnFacts(name, kind, missing, note, used=note != ID_NOTE)
+    return ColumnFacts(name, kind, missing, note, used=not note.startswith(_LEFT_OUT))
 
 
 def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) -> str:
@@ -322,9 +332,22 @@ def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) ->
         if len(values) > 1 and kind != "text":
             break
     if len(values) == 1:
-        return "always the same" if missing == 0 else "always the same where it is present"
+        return CONSTANT_NOTE if missing == 0 else f"{CONSTANT_NOTE} where it is present"
+    example = _find_amount(column) if kind == "text" else None
+    described = ID_NOTE if example is None else f"{_LEFT_OUT}{AMOUNT_NOTE.format(repr(example))}"
     if kind == "text" and n_present > _FEW and n_distinct > _NEARLY * n_present:
-        return ID_NOTE
+        return described
+    if example is not None:
+        return described.removeprefix(_LEFT_OUT)
     if missing > _HALF:
         return "more than half is missing"
     return _CALENDAR if kind == "date" else ""
+
+
+def _find_amount(column: pa.ChunkedArray) -> str | None:
+    """Return an amount of a column of text, if its first values are amounts, marked as such."""
+    texts = next(blocks(column.slice(0, BLOCK))).drop_null().unique().slice(0, _LOOKED_AT)
+    if not len(texts) or not pc.all(pc.match_substring_regex(texts, _AMOUNT)).as_py():
+        return None
+    marked = texts.filter(pc.match_substring_regex(texts, _MARKED))
+    return str(marked[0].as_py()) if len(marked) else None

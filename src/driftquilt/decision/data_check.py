@@ -28,6 +28,7 @@ those of a column of times, or numbers and years in their names; 11, 12, 1, 2 on
     sentinel         a number such as 999 or -1 that stands apart from the others and repeats
     outlier          numbers far beyond the others; of the label, too
     rare_categories  a column of text with more values than can have a column of their own
+    constant         a column that is always the same
     unused           a column that cannot be learned from
 
 >>> x = np.tile(np.arange(50.0), 8)
@@ -57,6 +58,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from driftquilt.data.column_types import (
+    CONSTANT_NOTE,
     ID_NOTE,
     ColumnFacts,
     blocks,
@@ -84,7 +86,7 @@ from driftquilt.text import plural
 Kind = Literal[
     "near_perfect", "label_text", "label_leak", "order", "label_tail", "missing_class",
     "similar_labels", "unlabelled", "segment_leak", "id", "sentinel", "outlier", "rare_categories",
-    "unused",
+    "constant", "unused",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)  # the most serious first
 Numbers = NDArray[np.float64]
@@ -167,7 +169,7 @@ def find_problems(
         *_check_order(table, labels.name, layout, sample),
         *_check_unlabelled(labels, segments, layout),
         *(_check_classes(layout, labels) if isinstance(labels, Labels) else ()),
-        *(_unused(fact) for fact in facts if not fact.used and fact.name != labels.name),
+        *_check_facts(fact for fact in facts if fact.name != labels.name),
         *_check_columns(columns, labels, layout, np.sort(sample)),
     )
     return tuple(sorted(findings, key=lambda finding: KINDS.index(finding.kind)))
@@ -385,9 +387,14 @@ def _check_classes(layout: Layout, labels: Labels) -> Iterator[Finding]:
         yield Finding("missing_class", None, sentence, {"classes": len(new)})
 
 
-def _unused(fact: ColumnFacts) -> Finding:
-    kind: Kind = "id" if fact.note == ID_NOTE else "unused"
-    return Finding(kind, fact.name, f"column {fact.name!r} is {fact.note}")
+def _check_facts(facts: Iterable[ColumnFacts]) -> Iterator[Finding]:
+    for fact in facts:
+        if not fact.used:
+            kind: Kind = "id" if fact.note == ID_NOTE else "unused"
+            yield Finding(kind, fact.name, f"column {fact.name!r} is {fact.note}")
+        elif fact.note == CONSTANT_NOTE:
+            sentence = f"column {fact.name!r} is {fact.note}, so it tells nothing; leave it out"
+            yield Finding("constant", fact.name, f"{sentence} with {_drop(fact.name)}")
 
 
 def _check_columns(

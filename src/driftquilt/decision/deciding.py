@@ -74,16 +74,16 @@ from driftquilt.quilt.metrics import Metric, NumberMetric, Scoring
 from driftquilt.quilt.model_file import NET
 from driftquilt.quilt.models import (
     AUTO,
-    MODELS,
     Model,
     ModelChoice,
+    check_model,
     choose_model,
     kind_of_model,
     make_selector,
 )
 from driftquilt.quilt.regressor import QuiltRegressor
 from driftquilt.quilt.selector import QuiltSelector
-from driftquilt.text import plural, suggest
+from driftquilt.text import plural
 
 #: Called with the name of the step that begins, the number of steps done, and of all steps.
 Watch: TypeAlias = Callable[[str, int, int], None]
@@ -272,8 +272,7 @@ def _prepare(
     kind: Task, estimator: Model | None, model: str, seed: int, settings: dict[str, Any]
 ) -> Model:
     """Return the model to fit; to choose one, the net."""
-    if model not in MODELS:
-        raise InputError(f"unknown model {model!r}; {suggest(model, MODELS)}")
+    check_model(model)
     if isinstance(estimator, QuiltSelector) and model == NET:
         return _prepare_own(kind, estimator, seed)
     net = kind.make_net(**settings) if estimator is None else estimator

@@ -58,9 +58,9 @@ _TRUSTED = [
 
 def make_booster(kind: str, *, is_regression: bool = False) -> Any:
     """Return a new estimator with its library's defaults, which prints nothing."""
+    for package in ("skops" if kind == "hgb" else kind, "pandas"):
+        _import(package, kind)
     if kind == "hgb":
-        for package in ("skops", "pandas"):
-            _import(package, "hgb")
         return (
             HistGradientBoostingRegressor() if is_regression else HistGradientBoostingClassifier()
         )

@@ -106,6 +106,14 @@ def make_selector(
     return QuiltSelector(booster, quilt=quilt, scoring=scoring, random_state=random_state)
 
 
+def check_model(kind: str) -> None:
+    """Refuse an unknown kind of model; `MissingExtraError` if its library is not installed."""
+    if kind not in MODELS:
+        raise InputError(f"unknown model {kind!r}; {suggest(kind, MODELS)}")
+    if kind != NET:
+        make_booster(_OTHER if kind == AUTO else kind)
+
+
 def kind_of_model(model: Model) -> str:
     """Return the kind of a model: "net", or that of its estimator."""
     return NET if isinstance(model, QuiltClassifier | QuiltRegressor) else kind_of(model.estimator)
