@@ -149,6 +149,7 @@ def test_rows_may_come_through_a_pipe(drive: Drive, tmp_path: Path) -> None:
         (["--label", "label", "--time", "x0", "--every", "1d"], "neither dates nor timestamps"),
         (["--label", "label", "--segment-by", "segment", "--current", "month 9"], "month 9"),
         (["--label", "label", "--detector", "adwine"], "adwine"),
+        (["--label", "label", "--detector", "experts"], "`driftquilt run` does"),
         (["--label", "label", "--detector", "known"], "only Python can give; name one of"),
         (["--label", "label", "--segment-by", "segment", "--holdout", "0.99"], "holdout is 0.99"),
         (["--label", "label", "--segment-by", "segment", "--drop", "x9"], "no column 'x9'"),

@@ -78,7 +78,12 @@ def run(
     time: Annotated[
         str | None, typer.Option(help="Column with the time: rows are replayed in its order.")
     ] = None,
-    detector: Annotated[str, typer.Option(help="Drift detector, by name.")] = "experts",
+    detector: Annotated[
+        str,
+        typer.Option(
+            help="Drift detector, by name; experts compares the models that are trained on the way."
+        ),
+    ] = "experts",
     n_wait: Annotated[
         int, typer.Option(help="Rows to gather after a drift before a model is trained.", min=8)
     ] = 25,

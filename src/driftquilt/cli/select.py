@@ -98,7 +98,11 @@ def select(
     ] = None,
     task: TaskOption = None,
     detector: Annotated[
-        str, typer.Option(help="Drift detector that cuts the rows if no column does; see the docs.")
+        str,
+        typer.Option(
+            help="Drift detector that cuts the rows if no column does; not experts, which compares "
+            "models that `run` trains on its way."
+        ),
     ] = "adwin",
     current: Annotated[
         str | None, typer.Option(help="Segment to train for; default: the last.")

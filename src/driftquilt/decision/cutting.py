@@ -38,6 +38,7 @@ from driftquilt.errors import InputError
 
 Segments: TypeAlias = pa.Array | pa.ChunkedArray
 
+_EXPERTS = "experts"  # the default of a stream
 _FEW = 20  # segments that may have a single row each
 _MAX_SORTED = 5_000_000  # rows; sorting copies the table
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
@@ -67,6 +68,12 @@ class CutBy:
             raise InputError("--time and --every belong together, as in --time ts --every 30d")
         if self.every:
             Span.parse(self.every)
+        if self.detector == _EXPERTS and not (self.segment_by or self.time):
+            raise InputError(
+                f"the detector {_EXPERTS!r} compares models that a stream trains on its way, as "
+                "`driftquilt run` does; to cut a table none is trained, so name another detector, "
+                "such as adwin"
+            )
 
 
 @dataclass(frozen=True, eq=False)
