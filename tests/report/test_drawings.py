@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -44,10 +45,66 @@ def test_a_patch_per_past_segment_is_as_strong_as_it_was_used() -> None:
     patches = with_class(picture, "patch")
     uses = [use for drift in drifts() for use in drift.uses]
     found = [float(patch.findall(f"{SVG}rect")[1].get("fill-opacity", "nan")) for patch in patches]
-    covers = [weight_cover(use.weight, used=use.used) for use in uses]
+    covers = [weight_cover(use.weight) for use in uses]
     assert found == [round(cover, 2) for cover in covers]
     assert {cover > 0 for cover in covers} == {True, False}
-    assert [cover > 0 for cover in covers] == [use.used for use in uses]
+    assert [cover > 0 for cover in covers] == [use.word != "dropped" for use in uses]
+
+
+def test_a_segment_that_is_used_in_part_has_its_colour_and_its_weight() -> None:
+    parts = [{"segment": n, "weight": w, "used": u} for n, w, u in SHARES]
+    patches = [{**part, "disparity": None, "gain": None} for part in parts]
+    chosen = [{**SELECTIONS[0], "patches": patches}]
+    quilt = ET.fromstring(stream_quilt(chosen, [], in_use=2, room=Room(800, 10)))
+    used, in_part, dropped = with_class(quilt, "patch")
+    assert "used in part, weight 20%" in (in_part.get("aria-label") or "")
+    covers = [
+        float(with_class(patch, "cover")[0].get("fill-opacity", "nan"))
+        for patch in (used, in_part, dropped)
+    ]
+    assert covers == [0.83, 0.32, 0.0]
+    shown = ["".join(patch.itertext()) for patch in (used, in_part, dropped)]
+    assert [("80%" in shown[0]), ("20%" in shown[1]), ("%" in shown[2])] == [True, True, False]
+    assert [bool(with_class(patch, "stitch")) for patch in (used, in_part)] == [True, False]
+    assert "dropped" in [word.text for word in with_class(quilt, "faint")]  # the legend
+
+
+def test_no_mark_hides_another_of_the_same_score() -> None:
+    alike = replace(drifts()[0], accuracies={"Quilt": 0.9, "all data": 0.9, "current only": 0.5})
+    marks = with_class(ET.fromstring(quilt_svg([alike], "quilt")), "mark")[:3]
+    places = [re.findall(r"[\d.]+", mark.get("transform") or "")[:2] for mark in marks]
+    (x1, y1), (x2, y2) = (map(float, place) for place in places[1:])
+    assert x1 == x2
+    assert abs(y1 - y2) >= 10
+
+
+def test_the_scores_beside_a_model_are_by_the_metric_that_decides() -> None:
+    words = "log loss, lower is better"
+    scores = {"Quilt": 0.381, "all data": 0.681, "current only": 0.389}
+    drift = replace(drifts()[0], scores=scores, measure=words)
+    quilt = drift_quilt([drift])
+    picture = ET.fromstring(svg_of_quilt(quilt, "quilt"))
+    titles = [text.text for text in with_class(picture, "faint")]
+    assert words in titles
+    assert "accuracy" not in titles
+    assert {mark.findtext(f"{SVG}title") for mark in with_class(picture, "mark")} > {
+        "Quilt: 0.381", "all data: 0.681", "current only: 0.389"
+    }  # fmt: skip
+    ticks = lay_out(quilt).score_ticks
+    assert ticks[0] <= min(scores.values())
+    assert ticks[-1] >= max(scores.values())
+    alone = replace(drift, scores={"Quilt": 38.2})
+    low, *_, high = lay_out(drift_quilt([alone])).score_ticks
+    assert low < 38.2 < high
+
+
+def test_numbered_segments_are_labelled_by_their_number() -> None:
+    selection = drifts()[1].selection
+    names = tuple(f"segment {n} (rows {n} to {n})" for n in range(1, len(selection) + 1))
+    drift = replace(drifts()[1], selection=replace(selection, names=names))
+    picture = ET.fromstring(quilt_svg([drift], "quilt"))
+    labels = [text for text in picture.iter(f"{SVG}text") if text.findtext(f"{SVG}title") in names]
+    assert [label.text for label in labels] == [str(n) for n in range(1, len(names) + 1)]
 
 
 def test_a_patch_says_its_numbers() -> None:
@@ -62,7 +119,7 @@ def test_a_patch_says_its_numbers() -> None:
 def test_accuracies_stand_in_order_along_the_axis() -> None:
     layout = lay_out(drift_quilt(drifts()))
     values = sorted(value for drift in drifts() for value in drift.accuracies.values())
-    placed = [layout.accuracy_x(value) for value in values]
+    placed = [layout.score_x(value) for value in values]
     assert placed == sorted(placed)
     assert layout.beside <= placed[0] <= placed[-1] <= layout.beside + layout.plot_width
 
@@ -271,6 +328,7 @@ SELECTIONS: list[dict[str, Any]] = [
         "patches": [],
     },
 ]  # fmt: skip
+SHARES = [(1, 0.8, True), (2, 0.2, False), (3, 0.02, False)]
 SEGMENTS = [{"number": 1, "first_row": 1_000, "n_rows": 2_000}]
 
 
@@ -285,7 +343,7 @@ def test_the_quilt_of_a_stream_is_a_grid_that_says_its_numbers() -> None:
         "Segment 1\nrows\t2,000 from 1,000\nweight\t50%\ndisparity\t0.400\ngain\t+0.1000"
     )
     assert (
-        dropped.get("aria-label") == "segment 3: not used, weight 0%, disparity \u2013, gain \u2013"
+        dropped.get("aria-label") == "segment 3: dropped, weight 0%, disparity \u2013, gain \u2013"
     )
     assert [part.text for part in with_class(quilt, "model")] == ["2 in use", "refused"]
     assert not list(quilt.iter(f"{SVG}style"))  # a page has the style sheet

@@ -22,9 +22,11 @@ def test_the_page_of_a_decision_has_its_one_selection() -> None:
     )
     page = page_of_decision(decision)
     (drift,) = page.drifts
-    assert page.title == "Retraining for 2"
+    assert page.title == "Retraining for '2'"
     assert page.sentences == decision.sentences()
     assert list(drift.accuracies) == ["Quilt", "all data", "current only"]
+    assert drift.measure == "log loss, lower is better"
+    assert drift.scores == {method.name: method.shown_score.value for method in page.methods}
     assert drift.of_past == decision.of_past
     assert page.methods == decision.methods
     assert [column.name for column in page.columns] == table.column_names

@@ -68,6 +68,7 @@ __all__ = [
     "TriedSet",
     "explain_folds",
     "percent",
+    "use_word",
     "which_used",
 ]
 
@@ -275,9 +276,7 @@ class SegmentUse:
     @property
     def word(self) -> str:
         """The decision in a word or three."""
-        if self.used:
-            return "used"
-        return "used in part" if self.weight >= _HARDLY else "dropped"
+        return use_word(self.weight, used=self.used)
 
     @property
     def fate(self) -> str:
@@ -598,6 +597,13 @@ def which_used(weights: Sequence[float]) -> list[bool]:
     """
     bound = max(_HARDLY, float(np.mean(weights)) / 2) if weights else _HARDLY
     return [weight >= bound for weight in weights]
+
+
+def use_word(weight: float, *, used: bool) -> str:
+    """Return what became of a segment of this weight, in a word or three."""
+    if used:
+        return "used"
+    return "used in part" if weight >= _HARDLY else "dropped"
 
 
 def percent(share: float) -> str:

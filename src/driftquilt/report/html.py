@@ -149,6 +149,7 @@ def view(page: Page) -> dict[str, Any]:
     return {
         "page": page,
         "tiles": _tiles(page, means),
+        "main_tile": (len(page.drifts) > 1) + len(_used_tile(page.drifts)),
         "means": {name: number(value, 3) for name, value in means.items()},
         "drifts": [_drift_view(drift, page.task) for drift in page.drifts],
         "accuracies": [_accuracy_row(drift, list(means)) for drift in page.drifts],
@@ -172,7 +173,7 @@ def _tiles(page: Page, means: dict[str, float]) -> list[tuple[str, str]]:
     if not page.drifts:
         return []
     several = len(page.drifts) > 1
-    tiles = [(str(len(page.drifts)), "models" if several else "model"), *_used_tile(page.drifts)]
+    tiles = [(str(len(page.drifts)), "models")] * several + _used_tile(page.drifts)
     if page.methods and page.methods[0].shown_score.value is not None:
         return [*tiles, *_score_tiles(page.methods)]
     ours, *others = means.items() or [("", math.nan)]

@@ -26,7 +26,7 @@ from driftquilt.decision.task import CLASSES, TASKS, Task
 from driftquilt.quilt.explanation import SegmentUse, Selection
 from driftquilt.quilt.method import TriedBound
 from driftquilt.quilt.metrics import metric_words
-from driftquilt.text import plural
+from driftquilt.text import plural, quote_name
 
 if TYPE_CHECKING:  # a decision has no stream
     from driftquilt.decision.journal import PromotedModel, Replayed
@@ -49,7 +49,8 @@ Counts = Mapping[str, Mapping[int, float]]  # accuracy over some rows, by method
 class Drift:
     """A model for a new current segment: what it was trained on, and its accuracy.
 
-    `accuracies` are those on held-out rows by method, ours first. `row` is the row of the stream
+    `accuracies` are those on held-out rows by method, ours first. Where another metric decides,
+    `scores` are by that one, and `measure` is its name in words. `row` is the row of the stream
     after which the current segment begins, if there is a stream. `of_past` is the model's accuracy
     on each past segment, or of numbers its error, where it is known.
     """
@@ -59,6 +60,13 @@ class Drift:
     bounds: tuple[TriedBound, ...] = ()
     row: int | None = None
     of_past: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+    measure: str = "accuracy"
+
+    @property
+    def shown_scores(self) -> dict[str, float]:
+        """The scores by the metric that decides."""
+        return self.scores or self.accuracies
 
     @property
     def name(self) -> Hashable:
@@ -148,9 +156,14 @@ def mean_accuracies(drifts: Iterable[Drift]) -> dict[str, float]:
 def page_of_decision(decision: Decision) -> Page:
     """Return a page with the one selection of a decision."""
     accuracies = {m.name: m.accuracy for m in decision.methods if m.accuracy is not None}
-    drift = Drift(decision.selection, accuracies, decision.bounds, None, decision.of_past)
+    scores = {m.name: m.shown_score.value for m in decision.methods if m.n_rows}
+    drift = Drift(
+        decision.selection, accuracies, decision.bounds, None, decision.of_past,
+        {name: value for name, value in scores.items() if value is not None},
+        _measure(decision.methods),
+    )  # fmt: skip
     return Page(
-        f"Retraining for {decision.current}",
+        f"Retraining for {quote_name(decision.current)}",
         decision.sentences(),
         (drift,),
         None,
@@ -165,6 +178,12 @@ def page_of_decision(decision: Decision) -> Page:
         decision.advice,
         task=TASKS[decision.task],
     )
+
+
+def _measure(methods: Sequence[MethodScore]) -> str:
+    """Return the metric that decides, in words."""
+    score = methods[0].shown_score
+    return f"{metric_words(score.metric)}{', lower is better' if score.lower_is_better else ''}"
 
 
 def page_of_replay(

@@ -1,7 +1,7 @@
 """The quilt: a row of patches per model, a patch per past segment.
 
 A patch is the darker the larger the weight of the segment in the model, or the smaller its
-disparity; a segment that is not used is pale. Beside each row stand the accuracies of the methods
+disparity; a segment that is dropped is pale. Beside each row stand the scores of the methods
 compared, or a note. One drawing serves notebooks and files (`quilt_svg`), the report and the live
 page (`page_quilt`, `stream_quilt`), where it is a grid that a script makes interactive.
 
@@ -19,10 +19,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from driftquilt.quilt.explanation import SegmentUse, percent
+from driftquilt.quilt.explanation import SegmentUse, percent, use_word
 from driftquilt.report.page import Drift
 from driftquilt.report.quilt_layout import (
-    NAME_LETTERS,
     ROW_LETTERS,
     Layout,
     Patch,
@@ -46,6 +45,7 @@ __all__ = [
 
 _ROOM_FOR_TEXT = 30  # a patch of this size has room for a number
 _FULL_MARK = 20  # a row of this height has room for a whole mark
+_MARK = 12  # size of a mark, with the space around it
 _LINE, _LETTER, _LETTERS = 24, 6.8, 28  # of the legend
 _SHAPES = (
     "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
@@ -58,7 +58,8 @@ _SHAPES = (
 
 def drift_quilt(drifts: Sequence[Drift]) -> Quilt:
     """Return the quilt of the models of a page."""
-    return Quilt(tuple(_drift_row(k, drift) for k, drift in enumerate(drifts)))
+    rows = tuple(_drift_row(k, drift) for k, drift in enumerate(drifts))
+    return Quilt(rows, measure=drifts[0].measure if drifts else "accuracy")
 
 
 def stream_quilt(
@@ -105,15 +106,15 @@ def quilt_height(layout: Layout) -> float:
 def quilt_parts(quilt: Quilt, layout: Layout) -> Iterator[str]:
     """Yield the elements of the drawing; on a page they are the cells of a grid."""
     yield from _titles(quilt, layout)
-    yield from _accuracy_axis(layout)
+    yield from _score_axis(layout, quilt.measure)
     for place, row in enumerate(quilt.rows):
         yield from _row(row, place, layout)
     yield from _legend(layout)
 
 
-def weight_cover(weight: float, *, used: bool) -> float:
-    """Return how much of a patch the accent covers; a used segment always has some."""
-    return 0.15 + 0.85 * weight if used else 0.0
+def weight_cover(weight: float) -> float:
+    """Return how much of a patch the accent covers; nothing of a dropped segment."""
+    return 0.15 + 0.85 * weight if use_word(weight, used=False) != "dropped" else 0.0
 
 
 def disparity_cover(disparity: float) -> float:
@@ -126,7 +127,7 @@ def disparity_cover(disparity: float) -> float:
 def _drift_row(row: int, drift: Drift) -> QuiltRow:
     patches = tuple(_use_patch(k, use, drift) for k, use in enumerate(drift.uses))
     label = f"Model for {drift.name}"
-    return QuiltRow(row, str(drift.name), label, patches, drift.accuracies)
+    return QuiltRow(row, str(drift.name), label, patches, drift.shown_scores)
 
 
 def _use_patch(k: int, use: SegmentUse, drift: Drift) -> Patch:
@@ -163,7 +164,7 @@ def _selection_row(
 
 def _stream_patch(patch: Mapping[str, Any], sizes: Mapping[int, tuple[int, int]]) -> Patch:
     segment, weight, used = patch["segment"], patch["weight"], patch["used"]
-    word = f"{'used' if used else 'not used'}, weight {percent(weight)}"
+    word = f"{use_word(weight, used=used)}, weight {percent(weight)}"
     size = f"{sizes[segment][0]:,} from {sizes[segment][1]:,}" if segment in sizes else ""
     gain = number(patch["gain"], 4, "+")
     rows = (("rows", size),) if size else ()
@@ -189,7 +190,7 @@ def _titles(quilt: Quilt, layout: Layout) -> Iterator[str]:
     for name, k in layout.columns.items():
         x = layout.left + layout.cell * k + (layout.cell - layout.gap) / 2 + lean
         turn = f' transform="rotate(-45 {x:g} {y:g})"' if layout.tilted else ""
-        text = "" if k % layout.column_step else content(shorten(name, NAME_LETTERS))
+        text = "" if k % layout.column_step else content(layout.labels[name])
         if not text and not layout.room:
             continue
         cell = f' role="columnheader" aria-colindex="{k + 2}"' if layout.room else ""
@@ -207,12 +208,12 @@ def _title(words: str, x: float, layout: Layout, column: int | None = None) -> s
     return f'<text class="small faint" x="{x:g}" y="{layout.titles:g}"{cell}>{words}</text>'
 
 
-def _accuracy_axis(layout: Layout) -> Iterator[str]:
+def _score_axis(layout: Layout, measure: str) -> Iterator[str]:
     if not layout.methods:
         return
-    yield _title("accuracy", layout.beside, layout)
-    for tick in layout.accuracy_ticks:
-        x = f"{layout.accuracy_x(tick):.1f}"
+    yield _title(content(measure), layout.beside, layout)
+    for tick in layout.score_ticks:
+        x = f"{layout.score_x(tick):.1f}"
         yield f'<line class="grid" x1="{x}" x2="{x}" y1="{layout.top:g}" y2="{layout.bottom:g}"/>'
         yield (
             f'<text class="small faint middle num" x="{x}" y="{layout.top - 8:g}">{tick:g}</text>'
@@ -236,7 +237,7 @@ def _row(row: QuiltRow, place: int, layout: Layout) -> Iterator[str]:
     for patch in row.patches:
         left = layout.left + layout.cell * layout.columns[patch.column]
         yield from _patch(patch, left, top + layout.gap / 2, layout)
-    yield from _accuracies(row, middle, layout)
+    yield from _scores(row, middle, layout)
     if layout.has_notes and (has_room or layout.room):
         column = len(layout.columns) + 2
         yield _row_text(
@@ -276,7 +277,7 @@ def _cell(role: str, column: int, label: str, tip: Sequence[str | tuple[str, str
 def _patch(patch: Patch, x: float, y: float, layout: Layout) -> Iterator[str]:
     size, column = layout.cell - layout.gap, layout.columns[patch.column] + 2
     box = f'x="{x:g}" y="{y:g}" width="{size:g}" height="{size:g}" rx="{min(5, size / 5):g}"'
-    weight, near = weight_cover(patch.weight, used=patch.used), disparity_cover(patch.disparity)
+    weight, near = weight_cover(patch.weight), disparity_cover(patch.disparity)
     cell = ""
     if layout.room:
         cell = f' data-segment="{patch.number}"{_cell("gridcell", column, patch.label, patch.tip)}'
@@ -293,8 +294,9 @@ def _patch_text(patch: Patch, x: float, y: float, size: float, layout: Layout) -
     place = f'x="{x + size / 2:g}" y="{y + size / 2 + 4:g}"'
     if patch.used:
         box = f'x="{x + 2.5:g}" y="{y + 2.5:g}" width="{size - 5:g}" height="{size - 5:g}" rx="3"'
-        ink = ink_class(weight_cover(patch.weight, used=True))
         yield f'<rect class="stitch" {box} stroke-opacity=".55"/>'
+    if cover := weight_cover(patch.weight):
+        ink = ink_class(cover)
         yield f'<text class="small middle num by-weight {ink}" {place}>'
         yield f"{content(percent(patch.weight))}</text>"
     if layout.room:
@@ -303,23 +305,45 @@ def _patch_text(patch: Patch, x: float, y: float, size: float, layout: Layout) -
         yield f"{number(patch.disparity, 2)}</text>"
 
 
-def _accuracies(row: QuiltRow, middle: float, layout: Layout) -> Iterator[str]:
+def _scores(row: QuiltRow, middle: float, layout: Layout) -> Iterator[str]:
     values = {
         name: value
-        for name, value in row.accuracies.items()
+        for name, value in row.scores.items()
         if name in layout.methods and not math.isnan(value)
     }
     if not values:
         return
-    places = {name: layout.accuracy_x(value) for name, value in values.items()}
+    places = {name: layout.score_x(value) for name, value in values.items()}
     yield (
         f'<line class="span" x1="{min(places.values()):.1f}" x2="{max(places.values()):.1f}" '
         f'y1="{middle:g}" y2="{middle:g}"/>'
     )
+    heights = _spread(places, layout.cell)
     # Ours comes first and is drawn last, so that no other hides it.
     for k, name in reversed(list(enumerate(layout.methods))):
         if name in values:
-            yield _mark(k, places[name], middle, layout.cell, f"{name}: {values[name]:.3f}")
+            title = f"{name}: {values[name]:.3f}"
+            yield _mark(k, places[name], middle + heights[name], layout.cell, title)
+
+
+def _spread(places: Mapping[str, float], cell: float) -> dict[str, float]:
+    """Return how far each mark is moved down, so that none hides another at the same place.
+
+    >>> _spread({"Quilt": 300.0, "all data": 120.0, "current only": 303.0}, 40)
+    {'all data': 0.0, 'Quilt': -6.0, 'current only': 6.0}
+    """
+    groups: list[list[str]] = []
+    for name in sorted(places, key=lambda name: places[name]):
+        if groups and places[name] - places[groups[-1][-1]] < _MARK:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    moved: dict[str, float] = {}
+    for group in groups:
+        step = min(_MARK, cell / len(group))
+        first = -step * (len(group) - 1) / 2
+        moved |= {name: first + step * k for k, name in enumerate(group)}
+    return moved
 
 
 def _mark(method: int, x: float, y: float, cell: float, title: str) -> str:
@@ -335,7 +359,7 @@ def _legend(layout: Layout) -> Iterator[str]:
     """Yield what the colours of patches mean, then what marks mean."""
     top = layout.bottom + 26
     if layout.columns:
-        yield from _ramp(top, "by-weight", "not used", "low weight", "full")
+        yield from _ramp(top, "by-weight", "dropped", "low weight", "full")
         if layout.room:
             yield from _ramp(top, "by-disparity", "", "disparity 2 or more", "0; dashed: not used")
         top += _LINE

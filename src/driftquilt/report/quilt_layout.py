@@ -1,34 +1,46 @@
 """What a quilt shows, as values, and the places of its parts.
 
 Patches are square, and as large as 2 to 60 columns and 1 to 60 rows allow. On a page they stay
-large enough to be pointed at: where they need the room, the accuracies beside them are left out,
+large enough to be pointed at: where they need the room, the scores beside them are left out,
 which a page also has in a table, and from some forty columns on the figure scrolls. Where there is
 no room for every label, every second or third is written; long names are cut, and the drawing puts
 the full name into the title. All lengths are in pixels.
 
->>> june = QuiltRow(0, "June", accuracies={"Quilt": 0.91})
+>>> june = QuiltRow(0, "June", scores={"Quilt": 0.91})
 >>> layout = lay_out(Quilt((june,)))
->>> layout.cell, layout.accuracy_ticks[0], layout.accuracy_ticks[-1]
+>>> layout.cell, layout.score_ticks[0], layout.score_ticks[-1]
 (40, 0.9, 1.0)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
-from driftquilt.report.lines import accuracy_ticks
+from driftquilt.report.lines import accuracy_ticks, round_ticks
 from driftquilt.report.svg import shorten
 
-__all__ = ["NAME_LETTERS", "ROW_LETTERS", "Layout", "Patch", "Quilt", "QuiltRow", "Room", "lay_out"]
+__all__ = [
+    "ROW_LETTERS",
+    "Layout",
+    "Patch",
+    "Quilt",
+    "QuiltRow",
+    "Room",
+    "column_labels",
+    "lay_out",
+]
 
 NAME_LETTERS, ROW_LETTERS = 14, 22  # of names above and beside the patches
 _LETTER, _LINE = 6.8, 14  # of small text: width, and height with the space around it
 _TITLE, _RIGHT = 30, 26
-_TILTED_GAP, _GAP = 64, 40  # from patches to accuracies, with tilted labels or without
-_TILTED_END = 40  # room for the last tilted label where there are no accuracies
+_TILTED_GAP, _GAP = 64, 40  # from patches to scores, with tilted labels or without
+_TILTED_END = 40  # room for the last tilted label where there are no scores
 _PLOT, _LARGEST_PLOT, _NOTES = 230, 460, 96
+_SCORE_TICKS = 4
+_NUMBERED = re.compile(r"segments? (\d+(?: to \d+)?)(?: \(.*\))?")
 _HEIGHT = 1_000  # for all patches together
 
 
@@ -53,7 +65,7 @@ class QuiltRow:
     name: str
     label: str = ""
     patches: tuple[Patch, ...] = ()
-    accuracies: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
     note: str = ""
     tip: tuple[str | tuple[str, str], ...] = ()
     in_use: bool = False
@@ -63,12 +75,14 @@ class QuiltRow:
 class Quilt:
     """Rows of patches under the names of their columns, in order of appearance.
 
-    `row_title` and `note_title` stand above the names of rows and above their notes.
+    `row_title` and `note_title` stand above the names of rows and above their notes, `measure`
+    above their scores.
     """
 
     rows: tuple[QuiltRow, ...]
     row_title: str = "model"
     note_title: str = ""
+    measure: str = "accuracy"
 
     @property
     def columns(self) -> dict[Hashable, int]:
@@ -78,8 +92,8 @@ class Quilt:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that rows have accuracies of."""
-        return tuple(dict.fromkeys(name for row in self.rows for name in row.accuracies))
+        """The methods that rows have scores of."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.scores))
 
 
 @dataclass(frozen=True)
@@ -96,6 +110,7 @@ class Layout:
     """Sizes and places; `room` is None for a picture of its own."""
 
     columns: dict[Hashable, int]
+    labels: dict[Hashable, str]  # of columns
     methods: tuple[str, ...]
     has_notes: bool
     n_rows: int
@@ -104,7 +119,7 @@ class Layout:
     top: float
     titles: float  # the line of the titles
     tilted: bool  # labels of columns
-    accuracy_ticks: tuple[float, ...]
+    score_ticks: tuple[float, ...]
     room: Room | None
 
     @property
@@ -117,7 +132,7 @@ class Layout:
 
     @property
     def beside(self) -> float:
-        """Where accuracies or notes begin."""
+        """Where scores or notes begin."""
         if self.has_notes:
             return self.patches_right + 12
         return self.patches_right + (_TILTED_GAP if self.tilted else _GAP)
@@ -151,9 +166,9 @@ class Layout:
         """Every so many rows have their label."""
         return math.ceil(_LINE / self.cell)
 
-    def accuracy_x(self, value: float) -> float:
-        """Return the place of an accuracy beside the patches."""
-        low, high = self.accuracy_ticks[0], self.accuracy_ticks[-1]
+    def score_x(self, value: float) -> float:
+        """Return the place of a score beside the patches."""
+        low, high = self.score_ticks[0], self.score_ticks[-1]
         return self.beside + self.plot_width * (min(max(value, low), high) - low) / (high - low)
 
 
@@ -165,12 +180,14 @@ def lay_out(quilt: Quilt, room: Room | None = None) -> Layout:
     if room is not None:
         needed = left + room.smallest * len(columns) + _TILTED_GAP + _PLOT + _RIGHT
         methods = methods if needed <= room.width else ()
-    cell = _cell(quilt, room, left, has_accuracies=bool(methods))
-    letters = max((len(shorten(name, NAME_LETTERS)) for name in columns), default=0)
+    cell = _cell(quilt, room, left, has_scores=bool(methods))
+    labels = column_labels(columns)
+    letters = max(map(len, labels.values()), default=0)
     tilted = letters * _LETTER > cell - 4
     titles = 22 + (_TITLE if room is None else 0)
     return Layout(
         columns,
+        labels,
         methods,
         bool(quilt.note_title),
         len(quilt.rows),
@@ -179,17 +196,45 @@ def lay_out(quilt: Quilt, room: Room | None = None) -> Layout:
         top=titles + (22 + letters * _LETTER * 0.75 if tilted else 28),
         titles=titles,
         tilted=tilted,
-        accuracy_ticks=accuracy_ticks([v for row in quilt.rows for v in row.accuracies.values()]),
+        score_ticks=_score_ticks(quilt),
         room=room,
     )
 
 
-def _cell(quilt: Quilt, room: Room | None, left: float, *, has_accuracies: bool) -> int:
+def column_labels(names: Iterable[Hashable]) -> dict[Hashable, str]:
+    """Return short labels: of numbered segments the number, without the rows in brackets.
+
+    >>> column_labels(["segment 1 (rows 0 to 99)", "segments 2 to 4 (rows 100 to 400)"]).values()
+    dict_values(['1', '2 to 4'])
+    >>> column_labels(["segment 1 (rows 0 to 99)", "May"]).values()
+    dict_values(['segment 1 …', 'May'])
+    """
+    numbered = {name: _NUMBERED.fullmatch(str(name)) for name in names}
+    if all(numbered.values()):
+        return {name: match[1] for name, match in numbered.items() if match}
+    return {name: shorten(name, NAME_LETTERS) for name in numbered}
+
+
+def _score_ticks(quilt: Quilt) -> tuple[float, ...]:
+    """Return round numbers that enclose all scores."""
+    values = [v for row in quilt.rows for v in row.scores.values() if math.isfinite(v)]
+    if quilt.measure == "accuracy" or not values:
+        return accuracy_ticks(values)
+    low, high = min(values), max(values)
+    if low == high:
+        low, high = low - (abs(low) or 1) / 10, high + (abs(high) or 1) / 10
+    inner = round_ticks(low, high, _SCORE_TICKS)
+    step = (high - low) if len(inner) < 2 else inner[1] - inner[0]  # noqa: PLR2004
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return tuple(float(f"{step * k:.12g}") for k in range(first, last + 1))
+
+
+def _cell(quilt: Quilt, room: Room | None, left: float, *, has_scores: bool) -> int:
     """Return the size of a patch with the gap beside it."""
     if room is None:
         width, smallest, largest = 620.0, 10, 40
     else:
-        beside = _TILTED_GAP + _PLOT if has_accuracies else _TILTED_END
+        beside = _TILTED_GAP + _PLOT if has_scores else _TILTED_END
         width = room.width - left - (_NOTES + 12 if quilt.note_title else beside + _RIGHT)
         smallest, largest = room.smallest, room.largest
     fits = min(width / max(len(quilt.columns), 1), _HEIGHT / max(len(quilt.rows), 1))
