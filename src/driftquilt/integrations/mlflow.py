@@ -24,8 +24,9 @@ an `InputError`, a server or a database that is away a `ServiceError`.
 
 A run has
 
-    params     the settings of the classifier and of the stream
-    metrics    validation_loss, previous_loss, accuracy (of the stream so far), seconds,
+    params     the settings of the estimator and of the stream
+    metrics    validation_loss, previous_loss, accuracy (of the stream so far; of numbers
+               mean_absolute_error), seconds,
                disparity_max, n_current, n_segments, n_segments_used, and
                weight_all, weight_selected, weight_current (what the model is made of); their
                step is the row
@@ -244,12 +245,10 @@ class DriftRuns:
             entities.Metric(name, value, now, training.end.row)
             for name, value in training.metrics.items()
         ]
-        # As it is now, which may be many rows later.
-        accuracy = entities.Metric(
-            "accuracy", training.stream.accuracy, now, training.stream.n_rows
-        )
+        name, value = training.standing
+        standing = entities.Metric(name, value, now, training.stream.n_rows)
         params = [entities.Param(name, _words(value)) for name, value in training.settings.items()]
-        self._client.log_batch(run_id, [*metrics, accuracy], params)
+        self._client.log_batch(run_id, [*metrics, standing], params)
 
     def _log_files(self, run_id: str, training: _FinishedTraining) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -279,7 +278,7 @@ class _FinishedTraining:
     stream: QuiltStream
     trained: ModelTrained | None
     end: _End
-    clf: QuiltClassifier | None
+    clf: Net | None
 
     @classmethod
     def read(
@@ -287,7 +286,7 @@ class _FinishedTraining:
     ) -> _FinishedTraining:
         if not isinstance(end, ModelPromoted) or end.model not in stream.models:
             return cls(stream, trained, end, None)
-        return cls(stream, trained, end, stream.classifier(end.model))
+        return cls(stream, trained, end, stream.fitted(end.model))
 
     @property
     def name(self) -> str:
@@ -306,7 +305,7 @@ class _FinishedTraining:
     def settings(self) -> dict[str, Any]:
         """Where the new model is not there, those of the model in use, but for its seed."""
         clf, stream = self.clf, self.stream
-        alike = stream.classifier() if clf is None and stream.model is not None else clf
+        alike = stream.fitted() if clf is None and stream.model is not None else clf
         settings = {} if alike is None else settings_to_json(alike.get_params(deep=False))
         if clf is None:
             settings.pop("random_state", None)
@@ -327,6 +326,14 @@ class _FinishedTraining:
             metrics["disparity_max"] = self.clf.disparity_max_
         return {name: float(value) for name, value in metrics.items() if value is not None}
 
+    @property
+    def standing(self) -> tuple[str, float]:
+        """Accuracy or mean absolute error of the stream as it is now, perhaps many rows later."""
+        error = self.stream.mean_absolute_error
+        if error is not None:
+            return "mean_absolute_error", error
+        return "accuracy", self.stream.accuracy
+
     def write(self, folder: Path) -> None:
         """Write the artifacts."""
         (folder / "explanation.txt").write_text(self._explain() + "\n", encoding="utf-8")
@@ -343,7 +350,7 @@ class _FinishedTraining:
         return "\n".join(filter(None, [explanation, str(self.end)]))
 
 
-def _write_model(clf: QuiltClassifier, folder: Path) -> None:
+def _write_model(clf: Net, folder: Path) -> None:
     selection = clf.selection_
     (folder / "selection.json").write_text(json.dumps(selection.to_json()), encoding="utf-8")
     selection.plot().save(folder / "quilt.svg")

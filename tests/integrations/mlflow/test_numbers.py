@@ -1,4 +1,4 @@
-"""What MLflow loads of a regressor answers with numbers and intervals; it takes no MLflow."""
+"""Numbers for MLflow: what it loads of a regressor, and runs of a stream; it takes no MLflow."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 
 from driftquilt import QuiltRegressor
-from driftquilt.integrations.mlflow import _load_pyfunc
+from driftquilt.integrations.mlflow import _FinishedTraining, _load_pyfunc, _pair
+from driftquilt.stream import QuiltStream
 from tests.quilt.test_regressor import drifting
+from tests.stream.streams import learn, number_rows, regressor
 
 
 def test_numbers_and_intervals_are_those_of_the_regressor(tmp_path: Path) -> None:
@@ -22,3 +24,13 @@ def test_numbers_and_intervals_are_those_of_the_regressor(tmp_path: Path) -> Non
     assert answers.index.equals(rows.index)
     np.testing.assert_array_equal(answers["prediction"], model.predict(X_test))
     np.testing.assert_array_equal(answers[["low", "high"]], model.predict_interval(X_test))
+
+
+def test_a_run_of_a_stream_of_numbers_has_its_model_and_its_error() -> None:
+    stream = learn(QuiltStream(regressor(), wait=True, train_budget=50), number_rows(120))
+    trained, end = list(_pair(stream.events))[-1]
+    run = _FinishedTraining.read(stream, trained, end)
+    assert isinstance(run.clf, QuiltRegressor)
+    assert run.settings["loss"] == "quantile"
+    assert run.metrics["disparity_max"] == run.clf.disparity_max_
+    assert run.standing == ("mean_absolute_error", stream.mean_absolute_error)

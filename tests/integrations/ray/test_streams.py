@@ -20,6 +20,7 @@ from driftquilt.integrations.ray.streams import Streams
 from tests.integrations.ray.histories import COLUMNS, month, quilt
 from tests.integrations.ray.processes import MARK
 from tests.processes import find_processes
+from tests.stream.streams import number_rows, regressor
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -121,3 +122,24 @@ def test_what_the_stream_refuses_is_told_as_it_is(tmp_path: Path) -> None:
             stream.learn_many([{"a": 1.0}, {"a": 2.0}], ["yes"])
         with pytest.raises(InputError, match="n_wait"):
             streams.open("other", quilt(), n_wait=0)
+
+
+def test_a_stream_of_numbers_goes_on_after_it_was_closed(tmp_path: Path) -> None:
+    X, y = map(list, zip(*number_rows(160), strict=True))
+    alone = QuiltStream(regressor(), **SETTINGS)
+    with Streams(tmp_path) as streams:
+        prices = streams.open("prices", regressor(), **SETTINGS)
+        for first in (0, 80):
+            part = slice(first, first + 80)
+            prices.learn_many(X[part], np.array(y[part]))
+            alone.learn_many(X[part], y[part])
+            prices.close()
+            prices = streams.open("prices", regressor())
+        assert prices.task == "regression"
+        assert prices.predict_many(X[:20]) == alone.predict_many(X[:20])
+        standing = prices.standing()
+        assert (standing.n_rows, standing.accuracy) == (160, None)
+        assert standing.mean_absolute_error == alone.mean_absolute_error
+        with pytest.raises(InputError, match="labels of this stream are numbers"):
+            prices.learn_many(X[:1], ["dear"])
+        assert prices.standing().n_rows == 160

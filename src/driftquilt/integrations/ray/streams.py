@@ -20,17 +20,19 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import nullcontext, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
-from driftquilt.data.frame import Label, iter_rows, read_label_list
+from driftquilt.data.frame import iter_rows, read_label_list
 from driftquilt.errors import DriftquiltError, InputError
 from driftquilt.integrations.ray.executor import connect, get, ray, submit
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.stream.events import Event
+from driftquilt.stream.task import Estimator, learner_of, reader
 
 __all__ = ["RemoteStream", "Streams"]
 
@@ -51,7 +53,7 @@ class Streams:
     def open(
         self,
         name: str,
-        estimator: QuiltClassifier | None = None,
+        estimator: Estimator | None = None,
         detector: Any = "experts",
         **settings: Any,
     ) -> RemoteStream:
@@ -96,11 +98,12 @@ class Streams:
 
 
 class Standing(NamedTuple):
-    """Where a stream is."""
+    """Where a stream is; numbers have no accuracy, and classes no mean absolute error."""
 
     n_rows: int
-    accuracy: float
+    accuracy: float | None
     events: list[Event]
+    mean_absolute_error: float | None
 
 
 class RemoteStream:
@@ -111,18 +114,24 @@ class RemoteStream:
         self.closed = False
         self._actor = actor
 
-    def predict_many(self, X: Any) -> list[Label | None]:
-        """Return the most probable label of each row of a table or list."""
+    @cached_property
+    def task(self) -> str:
+        """Whether labels are classes, "classification", or numbers, "regression"."""
+        return str(self._ask("task"))
+
+    def predict_many(self, X: Any) -> list[Any]:
+        """Return the most probable label, or the number, of each row of a table or list."""
         return list(self._ask("predict_many", list(iter_rows(X))))
 
     def learn_many(self, X: Any, y: Iterable[Any]) -> list[Event]:
         """Learn rows in order, each once across crashes; they are durable when this returns."""
-        rows, labels = list(iter_rows(X)), read_label_list(y)
+        rows, labels = list(iter_rows(X)), read_label_list(y, reader(self.task))
         return list(self._ask("learn_many", uuid4().hex, rows, labels))
 
     def standing(self) -> Standing:
-        """Rows learned, accuracy of all of them, and everything that happened."""
-        return Standing(*self._ask("standing"))
+        """Rows learned, accuracy or error of all of them, and everything that happened."""
+        standing: Standing = self._ask("standing")
+        return standing
 
     def close(self) -> None:
         """End the actor; the rows stay."""
@@ -157,7 +166,10 @@ class _StreamActor:
             raise self._opened
         return self._opened
 
-    def predict_many(self, rows: list[Any]) -> list[Label | None]:
+    def task(self) -> str:
+        return self._stream.task
+
+    def predict_many(self, rows: list[Any]) -> list[Any]:
         return self._stream.predict_many(rows)
 
     def learn_many(self, call: str, rows: list[Any], labels: list[Any]) -> list[Event]:
@@ -169,9 +181,11 @@ class _StreamActor:
         stream.flush()
         return events
 
-    def standing(self) -> tuple[int, float, list[Event]]:
+    def standing(self) -> Standing:
         stream = self._stream
-        return stream.n_rows, stream.accuracy, list(stream.events)
+        status = stream.status()
+        error = status.mean_absolute_error
+        return Standing(status.n_rows, status.accuracy, list(stream.events), error)
 
     def close(self) -> None:
         if isinstance(self._opened, QuiltStream):
@@ -186,6 +200,6 @@ def _open(folder: str, arguments: dict[str, Any]) -> QuiltStream:
     if not known:
         arguments["estimator"].set_params(**here)
         return QuiltStream(**arguments, store=folder)
-    detector, learner = arguments["detector"], arguments["estimator"].learner
+    detector, learner = arguments["detector"], learner_of(arguments["estimator"])
     own = None if isinstance(detector, str | dict) else detector
     return QuiltStream.open(folder, learner=learner, detector=own, **here)
