@@ -21,7 +21,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from driftquilt.cli.run import Timer, print_progress
-from driftquilt.decision.backtest import baselines
+from driftquilt.decision.backtest import baselines, params_of
 from driftquilt.decision.journal import read_replay
 from driftquilt.decision.replay import Replay
 from driftquilt.stream import QuiltStream
@@ -324,6 +324,19 @@ def test_a_run_that_is_refused_leaves_no_store_that_others_have_to_go_on_with(
     assert "continue with the stream that wrote it" in outcome.stderr
     assert not Path("second").exists()
     assert Path("first").exists()
+
+
+def test_parameters_reach_the_stream_which_keeps_them(drive: Drive, tmp_path: Path) -> None:
+    data = write_sine(tmp_path / "sine.csv", 3, 200)
+    asked = [*ask(data, "out"), "--store", "state"]
+    assert drive(*asked, "--param", "hidden_units=8", "--param", "max_epochs=20").code == 0
+    with QuiltStream.open("state") as stream:
+        assert params_of(stream.estimator) == {"hidden_units": 8, "max_epochs": 20}
+    again = drive(*asked, "--param", "hidden_units=9").stderr
+    assert "--param hidden_units=8 max_epochs=20" in again
+    assert "so --param stays hidden_units=8 max_epochs=20; for hidden_units=9 start a new" in again
+    refused = drive(*ask(data, "other"), "--param", "hiden_units=8")
+    assert (refused.code, "did you mean 'hidden_units'" in refused.stderr) == (1, True)
 
 
 def test_without_new_rows_the_baselines_are_not_trained_again(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyarrow import csv
 
+from driftquilt import QuiltClassifier, QuiltSelector
 from driftquilt.decision import read_decision
 from tests.cli.conftest import Drive
 from tests.decision.tables import shop_table
@@ -55,6 +56,58 @@ def test_the_training_sets_are_named_with_their_scores_everywhere(
     assert "disparity" not in shown
     assert not any(fate in shown for fate in ("dropped: differs", "dropped: no"))
     assert "Disparity, median" not in report
+
+
+def test_parameters_reach_the_estimator(drive: Drive) -> None:
+    settings = ["--param", "num_leaves=7", "--param", "n_estimators=5", "--param", "reg_alpha=0.5"]
+    found = drive(*SELECT, "--model", "lightgbm", *settings, "--json").document()
+    booster = QuiltSelector.load(found["files"]["model"]).estimator
+    assert (booster.num_leaves, booster.n_estimators, booster.reg_alpha) == (7, 5, 0.5)
+    net = ["--param", "hidden_units=8", "--param", "encode=standard", "--param", "blend=false"]
+    found = drive(*SELECT, *net, "--overwrite", "--json").document()
+    model = QuiltClassifier.load(found["files"]["model"])
+    assert (model.hidden_units, model.encode, model.blend) == (8, "standard", False)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            ["--param", "max_epoch=5"],
+            "'net' has no parameter 'max_epoch'; did you mean 'max_epochs'",
+        ),
+        (["--param", "max_epochs=0"], "max_epochs must be a whole number of at least 1"),
+        (["--param", "max_epochs"], "--param is 'max_epochs'; it takes NAME=VALUE"),
+        (["--param", "patience=2", "--param", "patience=3"], "gives 'patience' twice"),
+        (["--param", "random_state=1"], "use --seed"),
+        (["--param", "class_weight=balanced"], "use --class-weight"),
+        (["--model", "lightgbm", "--param", "num_leafs=5"], "did you mean 'num_leaves'"),
+        (["--model", "hgb", "--param", "max_iters=5"], "did you mean 'max_iter'"),
+        (["--model", "catboost", "--param", "iteratons=5"], "did you mean 'iterations'"),
+        (["--model", "auto", "--param", "max_iter=5"], "'auto' chooses between two"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused_before_a_file_is_read(
+    drive: Drive, asked: list[str], message: str
+) -> None:
+    Path("shop.csv").unlink()
+    refused = drive(*SELECT, *asked)
+    assert refused.code == 1
+    assert message in refused.stderr
+    assert len(refused.stderr.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("model", "param"),
+    [("hgb", "max_iter=-1"), ("lightgbm", "num_leaves=-5"), ("catboost", "depth=100")],
+)
+def test_values_that_a_library_refuses_are_told_before_any_training(
+    drive: Drive, model: str, param: str
+) -> None:
+    Path("shop.csv").unlink()
+    refused = drive(*SELECT, "--task", "classes", "--model", model, "--param", param)
+    assert refused.code == 1
+    assert f"the model '{model}' does not take" in refused.stderr
 
 
 def test_auto_says_what_it_chose(drive: Drive) -> None:

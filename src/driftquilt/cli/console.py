@@ -190,6 +190,14 @@ ClassWeights: TypeAlias = Annotated[
         help="What errors on a class cost in training: balanced, or yes=5; repeat for more.",
     ),
 ]
+Params: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="Parameter of the model's estimator, such as max_epochs=500; repeat for more.",
+    ),
+]
 Overwrite: TypeAlias = Annotated[
     bool, typer.Option("--overwrite", help="Replace an earlier outcome in --out.")
 ]
@@ -202,6 +210,9 @@ Address: TypeAlias = Annotated[
     str | None,
     typer.Option(help="Address of the Ray cluster: host:port, or auto for a local one."),
 ]
+
+
+_WORDS = {"None": None, "True": True, "False": False}  # as Python writes them
 
 
 def split(names: str | None) -> list[str]:
@@ -235,6 +246,28 @@ def read_class_weight(texts: Sequence[str] | None) -> dict[str, float] | str | N
         (label,), weights[label] = _read_labels(text, 1, "--class-weight", takes)
     check_parameters({"class_weight": weights})
     return weights
+
+
+def read_params(texts: Sequence[str] | None) -> dict[str, Any]:
+    """Return the parameters that the options name; a value is JSON, None, True, False or text."""
+    params = dict[str, Any]()
+    for text in texts or ():
+        name, mark, value = (part.strip() for part in text.partition("="))
+        if not (name and mark and value):
+            raise InputError(f"--param is {text!r}; it takes NAME=VALUE, such as max_epochs=500")
+        if name in params:
+            raise InputError(f"--param gives {name!r} twice; give it once")
+        params[name] = _read_value(value)
+    return params
+
+
+def _read_value(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _read_labels(text: str, n_labels: int, option: str, takes: str) -> tuple[list[str], float]:

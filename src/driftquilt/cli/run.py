@@ -27,6 +27,7 @@ from driftquilt.cli.console import (
     Engine,
     Label,
     MetricName,
+    Params,
     Seed,
     check_detector,
     check_engine,
@@ -36,6 +37,7 @@ from driftquilt.cli.console import (
     progress_bar,
     read_class_weight,
     read_data,
+    read_params,
     read_scoring,
     say,
     say_notes,
@@ -52,6 +54,7 @@ from driftquilt.decision.backtest import (
     note_one_sided,
     note_unlabelled_end,
     open_stream,
+    params_of,
 )
 from driftquilt.decision.cutting import sort_rows
 from driftquilt.decision.decision import REPORT, SELECTION, Origin, read_decision
@@ -60,6 +63,8 @@ from driftquilt.decision.labels import note_blanks
 from driftquilt.decision.replay import Progress, Replay
 from driftquilt.errors import InputError
 from driftquilt.quilt.metrics import find_metric, metric_words
+from driftquilt.quilt.model_file import NET
+from driftquilt.quilt.models import check_params
 from driftquilt.report.html import write_report as write_html
 from driftquilt.report.page import Page, page_of_decision, page_of_replay
 from driftquilt.stream import QuiltStream
@@ -111,6 +116,7 @@ def run(
     engine: Engine = "local",
     address: Address = None,
     class_weight: ClassWeights = None,
+    param: Params = None,
     as_json: AsJson = False,
 ) -> None:
     """Replay a file as a stream: predict every row, then learn it, and find drifts.
@@ -128,6 +134,8 @@ def run(
     dropped = [*split(drop), *([time] if time else [])]
     weights, chosen = read_class_weight(class_weight), _typed_options(context)
     scoring = read_scoring(metric, cost) if metric or cost else None
+    params = read_params(param)
+    check_params(NET, params, is_regression=False)
     if time == label:
         raise InputError(f"{label!r} is the label; give --time another column")
     with read_data(data, form, needed=[label, *dropped]) as rows:
@@ -137,7 +145,7 @@ def run(
         say_notes(notes)
         if scoring is None and one_sided:
             scoring = find_metric("balanced_accuracy")
-        setup = StreamSetup(detector, n_wait, seed, engine, weights, chosen, scoring)
+        setup = StreamSetup(detector, n_wait, seed, engine, weights, chosen, scoring, params)
         check_class_weight(setup, table, label)
         with open_stream(store, setup) as (stream, messages), _explain_stop(store):
             n_before = stream.n_rows
@@ -151,6 +159,7 @@ def run(
             _watch(steps, stream)
             RunRecord.remove(out)
             settings: dict[str, Any] = {"seed": stream.seed, "class_weight": stream.class_weight}
+            settings["params"] = params_of(stream.estimator)
         replayed = read_replay(out)
         notes += note_unlabelled_end(table, label, replayed.n_rows)
         columns, column_notes = examine_columns(table, label, dropped, replayed)

@@ -27,6 +27,7 @@ from driftquilt.cli.console import (
     Engine,
     MetricName,
     Overwrite,
+    Params,
     Seed,
     TaskOption,
     check_detector,
@@ -38,6 +39,7 @@ from driftquilt.cli.console import (
     progress_task,
     read_class_weight,
     read_data,
+    read_params,
     read_scoring,
     refuse_overwriting,
     render_report,
@@ -67,7 +69,7 @@ from driftquilt.decision.task import NUMBERS, TASKS
 from driftquilt.quilt.explanation import EXPLAINED_SETS, percent
 from driftquilt.quilt.metrics import Scoring, figure, find_metric, metric_words, shown_value
 from driftquilt.quilt.model_file import NET
-from driftquilt.quilt.models import check_model
+from driftquilt.quilt.models import check_model, check_params
 from driftquilt.report.page import page_of_decision
 from driftquilt.report.svg import clean, number
 from driftquilt.text import listing, plural
@@ -122,6 +124,7 @@ def select(
         Literal["net", "lightgbm", "xgboost", "catboost", "hgb", "auto"],
         typer.Option(help="What to train; auto is the better of net and hgb on held-out rows."),
     ] = "net",
+    param: Params = None,
     engine: Engine = "local",
     address: Address = None,
     metric: MetricName = None,
@@ -174,6 +177,8 @@ def select(
     check_detector(detector)
     check_engine(engine, address)
     check_model(model)
+    params = read_params(param)
+    check_params(model, params, is_regression=None if task is None else task == NUMBERS.name)
     scoring, weights = _read_scoring(metric, cost), read_class_weight(class_weight)
     hook = None if webhook is None else Webhook.of(webhook, webhook_secret_env)
     out = out / datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S") if dated else out
@@ -198,6 +203,7 @@ def select(
                 incumbent=incumbent,
                 task=task,
                 accept_data=accept_data,
+                params=params,
                 engine=engine,
                 class_weight=weights,
             )

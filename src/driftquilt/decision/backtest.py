@@ -49,7 +49,8 @@ from driftquilt.errors import InputError
 from driftquilt.files import atomic_write
 from driftquilt.quilt.classifier import QuiltClassifier, refuse_unknown_classes
 from driftquilt.quilt.metrics import Metric, find_metric, is_one_sided, scoring_from_json
-from driftquilt.quilt.model_file import settings_from_json
+from driftquilt.quilt.model_file import NET, settings_from_json
+from driftquilt.quilt.models import parameter_names
 from driftquilt.store.disk import DiskStore
 from driftquilt.stream import QuiltStream
 from driftquilt.text import plural
@@ -74,6 +75,7 @@ class StreamSetup:
     class_weight: Mapping[str, float] | str | None = None
     chosen: Collection[str] = ()
     scoring: Metric | None = None
+    param: Mapping[str, Any] = field(default_factory=dict)  # of the net
 
     @property
     def metric(self) -> str | None:
@@ -104,9 +106,8 @@ def open_stream(
         stream = QuiltStream.open(disk, wait=True)
         messages = (_continuing(store, stream.n_rows, known), *_unchanged(known, setup))
     else:
-        estimator = QuiltClassifier(
-            random_state=setup.seed, engine=setup.engine, class_weight=setup.class_weight
-        )
+        own: dict[str, Any] = {"engine": setup.engine, "class_weight": setup.class_weight}
+        estimator = QuiltClassifier(random_state=setup.seed, **own, **setup.param)
         stream = QuiltStream(
             estimator, setup.detector, setup.n_wait, store=disk, wait=True, scoring=setup.scoring
         )
@@ -129,12 +130,23 @@ def _known_settings(state: Any) -> dict[str, Any]:
         "engine": state["estimator"].get("engine", "local"),
         "class_weight": settings_from_json(state["estimator"])["class_weight"],
         "metric": scoring and find_metric(scoring).name,
+        "param": params_of(QuiltClassifier(**settings_from_json(state["estimator"]))),
     }
+
+
+def params_of(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of a net that are not the default, but those with their own option."""
+    plain = type(estimator)().get_params(deep=False)
+    known = parameter_names(NET, is_regression=False)
+    values = estimator.get_params(deep=False).items()
+    return {name: value for name, value in values if name in known and value != plain[name]}
 
 
 def _continuing(store: Path | None, n_rows: int, known: Mapping[str, Any]) -> str:
     settings = ", ".join(
-        f"{_option(name)} {_text(value)}" for name, value in known.items() if value is not None
+        f"{_option(name)} {_text(value)}"
+        for name, value in known.items()
+        if value not in (None, {})
     )
     return (
         f"Continuing the stream in {store} after {plural(n_rows, 'row')} with its settings: "
@@ -158,9 +170,12 @@ def _option(name: str) -> str:
 
 def _text(value: Any) -> str:
     """Return a setting as it is typed."""
+    if value is None or value == {}:
+        return "unset"
     if isinstance(value, Mapping):
-        return " ".join(f"{label}={weight:g}" for label, weight in value.items())
-    return "unset" if value is None else str(value)
+        words = (f"{one:g}" if isinstance(one, float) else one for one in value.values())
+        return " ".join(f"{name}={word}" for name, word in zip(value, words, strict=True))
+    return str(value)
 
 
 def note_unlabelled_end(table: pa.Table, label: str, n_learned: int) -> list[str]:
@@ -202,16 +217,17 @@ def baselines(
     drop: Iterable[str] = (),
     seed: int = 0,
     class_weight: Mapping[Any, float] | str | None = None,
+    params: Mapping[str, Any] | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> Accuracies:
     """Return by method the accuracy over the `COUNT` rows before a row, by that row.
 
-    Seed and class weights are the stream's. Of very many trainings only the last ones count.
-    `watch` gets the trainings done, and all.
+    Seed, class weights and parameters are the stream's. Of very many trainings only the last ones
+    count. `watch` gets the trainings done, and all.
     """
-    plain = QuiltClassifier(
-        random_state=seed, class_weight=class_weight, use_disparity=False, use_gain=False
-    )
+    settings: dict[str, Any] = {"use_disparity": False, "use_gain": False}
+    settings = {**(params or {}), **settings}
+    plain = QuiltClassifier(random_state=seed, class_weight=class_weight, **settings)
     check_table(table)
     labels = read_labels(table, label)
     learned = np.flatnonzero(labels.codes >= 0)  # the stream's rows, by their number

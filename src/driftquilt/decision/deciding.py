@@ -28,7 +28,7 @@ they are scattered, all rows are given and the others get weight 0, as if they w
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -65,7 +65,7 @@ from driftquilt.decision.measure import (
     name_some,
 )
 from driftquilt.decision.scoring import score_methods
-from driftquilt.decision.task import TASKS, Task, outputs_of
+from driftquilt.decision.task import NUMBERS, TASKS, Task, outputs_of
 from driftquilt.errors import InputError
 from driftquilt.quilt.classifier import QuiltClassifier, present_weights, refuse_unknown_classes
 from driftquilt.quilt.executor import one_blas_thread
@@ -77,6 +77,7 @@ from driftquilt.quilt.models import (
     Model,
     ModelChoice,
     check_model,
+    check_params,
     choose_model,
     kind_of_model,
     make_selector,
@@ -120,6 +121,7 @@ def decide(
     incumbent: str | None = None,
     task: str | None = None,
     accept_data: bool = False,
+    params: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Decision:
     """Select, train and measure; `segments` is what a function of `cutting` returns.
@@ -143,6 +145,9 @@ def decide(
     with the predictions of the model in use, to compare with: labels, of two classes the
     probability of the second, or numbers. It is not learned from.
 
+    `params` are parameters of the model's estimator: of a net the same as `settings`, of "lightgbm"
+    those of LightGBM's, and so on.
+
     Findings of the data check that make the scores worthless turn the advice into "check-data";
     with `accept_data` they don't.
     """
@@ -151,7 +156,7 @@ def decide(
     check_table(table)
     labels, facts = read_target(table, label, task), describe(table)
     kind = TASKS[labels.task]
-    clf = _prepare(kind, estimator, model, seed, settings)
+    clf = _prepare(kind, estimator, model, seed, settings, params or {})
     if isinstance(labels, Labels):
         refuse_unknown_classes(getattr(clf, "class_weight", None), labels.classes.tolist())
     drop = {*drop, *([] if incumbent is None else [incumbent])}
@@ -269,10 +274,20 @@ class _Steps:
 
 
 def _prepare(
-    kind: Task, estimator: Model | None, model: str, seed: int, settings: dict[str, Any]
+    kind: Task,
+    estimator: Model | None,
+    model: str,
+    seed: int,
+    settings: dict[str, Any],
+    params: Mapping[str, Any],
 ) -> Model:
     """Return the model to fit; to choose one, the net."""
     check_model(model)
+    check_params(model, params, is_regression=kind.name == NUMBERS.name)
+    if model == NET:
+        settings = settings | dict(params)
+    if params and estimator is not None and model == NET:
+        raise InputError("the estimator has its own parameters; set them there, not by `params`")
     if isinstance(estimator, QuiltSelector) and model == NET:
         return _prepare_own(kind, estimator, seed)
     net = kind.make_net(**settings) if estimator is None else estimator
@@ -287,7 +302,7 @@ def _prepare(
     if model in (NET, AUTO):
         own: Model = clone(net).set_params(random_state=seed)
         return own
-    return make_selector(model, quilt=net, random_state=seed)
+    return make_selector(model, quilt=net, random_state=seed, params=params)
 
 
 def _prepare_own(kind: Task, selector: QuiltSelector, seed: int) -> QuiltSelector:

@@ -56,16 +56,15 @@ _TRUSTED = [
 ]
 
 
-def make_booster(kind: str, *, is_regression: bool = False) -> Any:
-    """Return a new estimator with its library's defaults, which prints nothing."""
+def make_booster(kind: str, *, is_regression: bool = False, **params: Any) -> Any:
+    """Return a new estimator with its library's defaults but for `params`; it prints nothing."""
     for package in ("skops" if kind == "hgb" else kind, "pandas"):
         _import(package, kind)
     if kind == "hgb":
-        return (
-            HistGradientBoostingRegressor() if is_regression else HistGradientBoostingClassifier()
-        )
+        hgb = HistGradientBoostingRegressor if is_regression else HistGradientBoostingClassifier
+        return hgb(**params)
     name = _class_name(kind, is_regression=is_regression)
-    return getattr(_import(kind, kind), name)(**_SETTINGS[kind])
+    return getattr(_import(kind, kind), name)(**_SETTINGS[kind] | params)
 
 
 def _class_name(kind: str, *, is_regression: bool) -> str:

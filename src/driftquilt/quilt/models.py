@@ -17,7 +17,9 @@ model.
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +31,7 @@ from driftquilt.errors import InputError
 from driftquilt.quilt.blending import ONE_ERROR, Judge, choose_by_score
 from driftquilt.quilt.boosters import BOOSTERS, kind_of, make_booster
 from driftquilt.quilt.classifier import QuiltClassifier
+from driftquilt.quilt.estimator import check_parameters
 from driftquilt.quilt.executor import one_blas_thread
 from driftquilt.quilt.metrics import find_metric, find_number_metric
 from driftquilt.quilt.model_file import NET, REGRESSION, read_model
@@ -41,10 +44,13 @@ __all__ = [
     "MODELS",
     "Model",
     "ModelChoice",
+    "check_model",
+    "check_params",
     "choose_model",
     "kind_of_model",
     "load_model",
     "make_selector",
+    "parameter_names",
 ]
 
 Model = QuiltClassifier | QuiltRegressor | QuiltSelector
@@ -52,6 +58,12 @@ AUTO = "auto"
 #: What a model can be called; "auto" is the choice between two.
 MODELS = (NET, *BOOSTERS, AUTO)
 _OTHER = "hgb"
+_TRIED = 64  # rows
+# Parameters that have an option of their own.
+_OPTIONS_OF_ALL = {"random_state": "--seed"}
+_OPTIONS = _OPTIONS_OF_ALL | {
+    "engine": "--engine", "class_weight": "--class-weight", "scoring": "--metric"
+}  # fmt: skip
 _N_BLOCKS = 3
 _FEWEST = 12  # current rows by which models can be compared
 
@@ -92,17 +104,18 @@ def make_selector(
     quilt: QuiltClassifier | QuiltRegressor | None = None,
     scoring: Any = None,
     random_state: int = 0,
+    params: Mapping[str, Any] | None = None,
 ) -> QuiltSelector:
     """Return a selector around a booster; `MissingExtraError` if its library is not installed.
 
     `quilt` has the settings of the net that ranks the segments; with a QuiltRegressor the booster
-    is a regressor.
+    is a regressor. `params` are the booster's.
     """
     if kind not in BOOSTERS:
         raise InputError(f"unknown model {kind!r}; {suggest(kind, MODELS)}")
     if quilt is not None:
         quilt = clone(quilt).set_params(random_state=random_state)
-    booster = make_booster(kind, is_regression=isinstance(quilt, QuiltRegressor))
+    booster = make_booster(kind, is_regression=isinstance(quilt, QuiltRegressor), **params or {})
     return QuiltSelector(booster, quilt=quilt, scoring=scoring, random_state=random_state)
 
 
@@ -112,6 +125,58 @@ def check_model(kind: str) -> None:
         raise InputError(f"unknown model {kind!r}; {suggest(kind, MODELS)}")
     if kind != NET:
         make_booster(_OTHER if kind == AUTO else kind)
+
+
+def check_params(
+    kind: str, params: Mapping[str, Any], *, is_regression: bool | None = None
+) -> None:
+    """Refuse parameters that the estimator of a kind of model does not take.
+
+    Those of a booster are tried on a few rows, if it is known what it is to predict.
+
+    >>> check_params("net", {"max_epochs": 0})
+    Traceback (most recent call last):
+    driftquilt.errors.InputError: max_epochs must be a whole number of at least 1, but got 0
+    """
+    if params and kind == AUTO:
+        raise InputError(
+            "parameters belong to one kind of model, and 'auto' chooses between two; name the model"
+        )
+    tasks = (False, True) if is_regression is None else (is_regression,)
+    options = _OPTIONS if kind == NET else _OPTIONS_OF_ALL
+    for name in params:
+        if name in options:
+            raise InputError(f"{name!r} is no parameter to set here; use {options[name]}")
+        known = sorted(
+            {known for task in tasks for known in parameter_names(kind, is_regression=task)}
+        )
+        if name not in known:
+            raise InputError(
+                f"the model {kind!r} has no parameter {name!r}; {suggest(name, known)}"
+            )
+    if kind == NET:
+        check_parameters(params)
+    elif params and is_regression is not None:
+        _try_booster(kind, params, is_regression=is_regression)
+
+
+def parameter_names(kind: str, *, is_regression: bool) -> set[str]:
+    """Return the names of the parameters that may be set."""
+    if kind == NET:
+        net = QuiltRegressor() if is_regression else QuiltClassifier()
+        return {*net.get_params(deep=False)} - {*_OPTIONS, "learner", "progress"}
+    booster = make_booster(kind, is_regression=is_regression)
+    written = inspect.signature(type(booster).__init__).parameters.values()
+    named = {one.name for one in written if one.kind is not one.VAR_KEYWORD}
+    return ({*booster.get_params()} | named) - {*_OPTIONS_OF_ALL, "self"}
+
+
+def _try_booster(kind: str, params: Mapping[str, Any], *, is_regression: bool) -> None:
+    X, y = np.arange(_TRIED * 2.0).reshape(_TRIED, 2), np.arange(_TRIED) % 2
+    try:
+        make_booster(kind, is_regression=is_regression, **params).fit(X, y)
+    except Exception as error:
+        raise InputError(f"the model {kind!r} does not take {dict(params)}: {error}") from error
 
 
 def kind_of_model(model: Model) -> str:

@@ -47,6 +47,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from driftquilt.data.frame import (
     Label,
@@ -507,6 +508,12 @@ class QuiltStream:
     def seed(self) -> int:
         """What everything random in the stream follows from."""
         return self._engine.setup.seed
+
+    @property
+    def estimator(self) -> Estimator:
+        """The estimator, not fitted, that its models are copies of."""
+        own: Estimator = clone(self._engine.setup.estimator)
+        return own
 
     @property
     def class_weight(self) -> Mapping[Any, float] | str | None:
