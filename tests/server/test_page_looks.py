@@ -58,7 +58,7 @@ def crowd(fake: FakeService, n_selections: int = _N_SELECTIONS) -> None:
     }  # fmt: skip
     fake.streams["empty"] = status(
         "empty", n_rows=0, n_current=0, accuracy=None, recent_accuracy=None, classes=[],
-        columns={}, model=None, models=[], n_segments=0, n_drifts=0, last_drift=None,
+        columns={}, model=None, models=[], n_segments=0, n_damaged=0, n_drifts=0, last_drift=None,
     )  # fmt: skip
     fake.answers["/v1/streams/empty/models"] = models(in_use=None)
 

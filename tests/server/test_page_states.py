@@ -34,9 +34,10 @@ def status(name: str = "clicks", **changes: Any) -> dict[str, Any]:
         "metric": None, "score": None,
         "classes": ["no", "yes"], "columns": {"age": "number", "city": "text"}, "model": 2,
         "models": [1, 2], "training": False, "rows_until_training": None, "n_segments": 1,
-        "n_drifts": 1, "last_drift": 800, "last_event": 0, "detector": {"name": "adwin"},
-        "guard": {"margin": 0.1}, "settings": {"n_wait": 50}, "label_delay": None, "failure": None,
-        "feed": None, "experts": {"newest": 0.7, "online": 0.3}, **changes,
+        "n_damaged": 0, "n_drifts": 1, "last_drift": 800, "last_event": 0,
+        "detector": {"name": "adwin"}, "guard": {"margin": 0.1}, "settings": {"n_wait": 50},
+        "label_delay": None, "failure": None, "feed": None,
+        "experts": {"newest": 0.7, "online": 0.3}, **changes,
     }  # fmt: skip
 
 

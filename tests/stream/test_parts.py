@@ -102,7 +102,7 @@ def test_the_least_used_go_until_the_rest_is_within_bounds(
 
 def test_use_fades_towards_the_latest_weight() -> None:
     history = History(MemoryStore(), StreamSettings())
-    history.restore({"1": 1.0}, {})
+    history.restore({"used": {"1": 1.0}})
     for _ in range(10):
         history.use({1: 0.25, 2: 1.0})  # of which the second is not there
     assert history.used == {1: pytest.approx(0.25, abs=1e-3)}
@@ -112,6 +112,7 @@ EXAMPLES: list[Event] = [
     events.DriftFound(1),
     events.SegmentSealed(2, 3, 0, 50, full=True),
     events.SegmentDropped(3, 1, 50, 0.25),
+    events.SegmentDamaged(3, 1, 50, "its SHA-256 is another"),
     ModelTrained(4, 30, {1: 0.5, 12: 0.0}, 0.1 + 0.2, 1.5, "because"),
     ModelTrained(4, 30, {}, 0.1, 1.5, "", blend={"all": 0.1, "selected": 0.6, "current": 0.3}),
     events.TrainingFailed(5, "no rows"),

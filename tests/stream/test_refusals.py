@@ -16,6 +16,7 @@ from driftquilt.errors import DriftquiltError, InputError, StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
+from driftquilt.stream.events import ModelTrained, SegmentDamaged
 from driftquilt.stream.settings import FORMAT, Guard
 from tests.stream.streams import hasty, learn, left, rows, start
 
@@ -217,6 +218,39 @@ def test_a_damaged_checkpoint_is_an_error_of_ours(tmp_path: Path) -> None:
         path.write_bytes(path.read_bytes()[:-3] + b"???")
     with pytest.raises(DriftquiltError):
         QuiltStream.open(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "gone"])
+def test_trainings_go_on_without_a_damaged_segment(tmp_path: Path, damage: str) -> None:
+    many = rows(140)
+    settings = {"detector": {"kind": "known", "points": [40, 80]}, "n_wait": 10}
+    learn(start(hasty(tmp_path), **settings), many[:100]).close()
+    path = tmp_path / "segments" / "000001.arrow"
+    if damage == "gone":
+        path.unlink()
+    else:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+
+    with QuiltStream.open(tmp_path) as stream:
+        assert stream.status().n_damaged == 0  # nobody has looked
+        learn(stream, many[100:120])
+        stream.adapt()
+        told = [event for event in stream.events if isinstance(event, SegmentDamaged)]
+        assert [(event.segment, event.n_rows) for event in told] == [(1, 41)]
+        assert "000001.arrow" in str(told[0])
+        trained = [event for event in stream.events if isinstance(event, ModelTrained)][-1]
+        assert trained.weights.keys() == {2}
+        assert (stream.status().n_segments, stream.status().n_damaged) == (1, 1)
+
+    assert path.exists() == (damage == "flipped")  # what is left may be repaired
+    with QuiltStream.open(tmp_path) as again:
+        assert again.status().n_damaged == 1
+        learn(again, many[120:])
+        again.adapt()
+        assert sum(isinstance(event, SegmentDamaged) for event in again.events) == 1
+        assert again.n_rows == 140
 
 
 def test_code_of_the_users_own_has_to_be_given_again(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ _OF_STREAMS: tuple[tuple[str, bool, str, str], ...] = (
     ("rows", True, "Rows learned.", "n_rows"),
     ("drifts", True, "Drifts found.", "n_drifts"),
     ("segments", False, "Past segments in the store.", "n_segments"),
+    ("segments_damaged", False, "Past segments left out as damaged.", "n_damaged"),
     ("waiting_rows", False, "Predicted rows that wait for their label.", "n_waiting"),
     ("accuracy", False, "Share of rows predicted right just before they were learned.", "accuracy"),
     ("recent_accuracy", False, "The same over the last thousand rows.", "recent_accuracy"),

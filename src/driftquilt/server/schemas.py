@@ -339,6 +339,9 @@ class Stream(_Strict):
     training: bool
     rows_until_training: int | None
     n_segments: int
+    n_damaged: Annotated[
+        int, Meta(description="Segments left out of trainings: their files are damaged.")
+    ]
     n_drifts: int
     last_drift: int | None
     last_event: int

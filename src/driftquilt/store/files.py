@@ -46,7 +46,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from driftquilt.errors import StoreError
+from driftquilt.errors import DamagedSegmentError, StoreError
 from driftquilt.files import lock_file, sync_file, sync_folder
 from driftquilt.store.base import SealedSegment, StoredModel, reading
 
@@ -230,14 +230,21 @@ def translated(path: Path, doing: str) -> Iterator[None]:
 
 
 def read_segment_file(path: Path, segment: SealedSegment, *, check: bool) -> pa.Table:
-    """Return the mapped rows; `check` also compares the checksum, which reads the whole file."""
+    """Return the mapped rows; `check` also compares the checksum, which reads the whole file.
+
+    A file that is missing or damaged is a `DamagedSegmentError`; one that the disk does not give
+    is not, as it may be sound.
+    """
     what = f"segment {segment.number} ({segment.name!r}, {segment.n_rows} rows)"
-    _expect_length(path, segment.n_bytes, what)
-    data = pa.memory_map(str(path)).read_buffer()
-    if check:
-        _expect_sha256(path, data, segment.sha256, what)
-    with reading(path):
-        return pa.ipc.open_file(data).read_all()
+    try:
+        _expect_length(path, segment.n_bytes, what)
+        data = pa.memory_map(str(path)).read_buffer()
+        if check:
+            _expect_sha256(path, data, segment.sha256, what)
+        with reading(path):
+            return pa.ipc.open_file(data).read_all()
+    except StoreError as error:
+        raise DamagedSegmentError(str(error)) from error
 
 
 def read_model_file(path: Path, model: StoredModel) -> bytes:

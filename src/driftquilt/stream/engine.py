@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from driftquilt.data.frame import Label, Row
-from driftquilt.errors import StoreError
+from driftquilt.errors import DamagedSegmentError, StoreError
 from driftquilt.store.base import State, Store
 from driftquilt.store.pending import KeyedRows, PendingChange
 from driftquilt.stream.columns import Columns
@@ -40,6 +40,7 @@ from driftquilt.stream.events import (
     ModelPromoted,
     ModelRolledBack,
     ModelTrained,
+    SegmentDamaged,
     SegmentDropped,
     SegmentSealed,
     TrainingFailed,
@@ -171,6 +172,7 @@ class Engine:
             n_current=self.n_current,
             n_waiting=len(self.keyed),
             n_segments=len(self.history.used),
+            n_damaged=len(self.history.damaged),
             n_drifts=counters.n_drifts,
             last_drift=counters.last_drift or None,
             last_event=counters.n_events,
@@ -263,8 +265,7 @@ class Engine:
                 "champion": None if champion is None else champion.number,
                 "events": [event.to_json() for event in self.events],
                 "counters": asdict(self.counters),
-                "used": self.history.to_json(),
-                "tails": {str(number): tail for number, tail in self.history.tails.items()},
+                **self.history.to_json(),
             }
             notes, self._notes = self._notes, {}
             put_checkpoint(self.store, tensors, record, notes)
@@ -458,8 +459,19 @@ class Engine:
         self._status = None
         counters.n_trainings += 1
         seed = (self.setup.seed + counters.n_trainings) % 2**31
+        try:
+            training = self._prepare_training(seed)
+        except DamagedSegmentError:
+            self._leave_out_damaged()
+            training = self._prepare_training(seed)
+        if self.setup.wait:
+            self._finish(training.run(), counters.first_row, [])
+        else:
+            self._job = Job(self._begin(training), counters.first_row, self.n_current)
+
+    def _prepare_training(self, seed: int) -> Training:
         learning = self.learning
-        training = begin(
+        return begin(
             self.store,
             self.setup.estimator,
             seed,
@@ -467,10 +479,13 @@ class Engine:
             self.history.tails,
             learning.task.with_label_columns if learning.labels_help else None,
         )
-        if self.setup.wait:
-            self._finish(training.run(), counters.first_row, [])
-        else:
-            self._job = Job(self._begin(training), counters.first_row, self.n_current)
+
+    def _leave_out_damaged(self) -> None:
+        """Go on without segments whose files are damaged: the past is optional."""
+        for segment, why in self.history.check():
+            _log.error("trainings go on without segment %d: %s", segment.number, why)
+            n_rows = self.learning.n_rows
+            self.tell(SegmentDamaged(n_rows, segment.number, segment.n_rows, why))
 
     def _next_training(self, n_current: int) -> int | None:
         """With how many rows to train again; a panel does so at the end of the segment, too."""
@@ -559,7 +574,7 @@ class Engine:
         self.events = [read_event(event) for event in record["events"]]
         self.counters = Counters(**record["counters"])
         self.counters.span = self.counters.span or self._span_least
-        self.history.restore(record["used"], record.get("tails", {}))
+        self.history.restore(record)
         self._checkpoint_row = self.learning.n_rows
 
     def read_model(self, version: int) -> Estimator:

@@ -31,6 +31,7 @@ __all__ = [
     "ModelRolledBack",
     "ModelTrained",
     "RowForgotten",
+    "SegmentDamaged",
     "SegmentDropped",
     "SegmentSealed",
     "TrainingFailed",
@@ -105,6 +106,24 @@ class SegmentDropped(Event):
 
     def _words(self) -> str:
         return f"segment {self.segment} ({plural(self.n_rows, 'row')}) dropped as the least used"
+
+
+@dataclass(frozen=True)
+class SegmentDamaged(Event):
+    """The file of a past segment is missing or damaged; trainings go on without it.
+
+    What is left of the file stays in the store.
+    """
+
+    segment: int
+    n_rows: int
+    why: str
+
+    def _words(self) -> str:
+        return (
+            f"segment {self.segment} ({plural(self.n_rows, 'row')}) is left out of trainings: "
+            f"{self.why}"
+        )
 
 
 @dataclass(frozen=True)

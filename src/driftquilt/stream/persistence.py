@@ -39,7 +39,7 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as to_bytes
 
 from driftquilt.data.frame import Label, Row
-from driftquilt.errors import StoreError
+from driftquilt.errors import DamagedSegmentError, StoreError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.estimator import QuiltEstimator
 from driftquilt.quilt.model_file import unpack
@@ -119,6 +119,7 @@ class History:
         self._store, self._settings = store, settings
         self.used: dict[int, float] = {}  # by number of the segment
         self.tails: dict[int, int] = {}  # its last rows that belong to the next segment
+        self.damaged: set[int] = set()  # left out; what is left of their files stays
 
     def seal(self, row: int, tail: int = 0) -> SealedSegment:
         """Make a segment of the open rows, of which `row` is the first.
@@ -165,21 +166,39 @@ class History:
         for segment in least_used(kept, self.used, *most):
             yield segment, self.used.pop(segment.number)
 
+    def check(self) -> Iterator[tuple[SealedSegment, str]]:
+        """Leave out the segments that cannot be read any more; yield each, and why."""
+        for segment in self._store.segments:
+            if segment.number in self.used:
+                try:
+                    self._store.read(segment.number)
+                except DamagedSegmentError as error:
+                    del self.used[segment.number]
+                    self.tails.pop(segment.number, None)
+                    self.damaged.add(segment.number)
+                    yield segment, str(error)
+
     def drop_unused(self, before: int) -> None:
         """Remove forgotten segments from the store, but none that begins at a row after these."""
+        kept = self.used.keys() | self.damaged
         for segment in self._store.segments:
-            if segment.number not in self.used and first_row(segment) < before:
+            if segment.number not in kept and first_row(segment) < before:
                 self._store.drop(segment.number)
                 self.tails.pop(segment.number, None)
 
-    def to_json(self) -> dict[str, float]:
-        """Return plain values."""
-        return {str(number): used for number, used in self.used.items()}
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, for a checkpoint."""
+        return {
+            "used": {str(number): used for number, used in self.used.items()},
+            "tails": {str(number): tail for number, tail in self.tails.items()},
+            "damaged": sorted(self.damaged),
+        }
 
-    def restore(self, data: Mapping[str, float], tails: Mapping[str, int]) -> None:
-        """Go on from what `to_json` gave, and the tails."""
-        self.used = {int(number): used for number, used in data.items()}
-        self.tails = {int(number): tail for number, tail in tails.items()}
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Go on from what `to_json` gave; early stores have neither tails nor damaged segments."""
+        self.used = {int(number): used for number, used in data["used"].items()}
+        self.tails = {int(number): tail for number, tail in data.get("tails", {}).items()}
+        self.damaged = set(data.get("damaged", ()))
 
 
 def put_checkpoint(

@@ -40,6 +40,7 @@ class StreamStatus:
     n_current            rows of the current segment
     n_waiting            rows with a key whose label is still to come
     n_segments           past segments
+    n_damaged            segments that trainings leave out because their files are damaged
     n_drifts             drifts so far
     last_drift           row of the last drift
     last_event           number of the last event; 0 before the first
@@ -76,6 +77,7 @@ class StreamStatus:
     settings: Mapping[str, Any] = field(hash=False)
     class_weight: Mapping[str, float] | str | None = field(default=None, hash=False)
     task: str = CLASSIFICATION
+    n_damaged: int = 0
     absolute_error: float = 0.0
     metric: Metric | None = field(default=None, compare=False)
     recent: Window | None = field(default=None, repr=False, compare=False)

@@ -14,9 +14,11 @@ const WAIT = 2_000; // between two requests for the same numbers
 const RESIZE_WAIT = 200;
 const MOST_ROWS = 24; // of the quilt at first; a button shows the others
 const TOUCH_SIZE = 24; // of the smallest patch that a finger can hit
-const ANNOUNCED = new Set(["DriftFound", "ModelPromoted", "ModelRolledBack", "TrainingFailed"]);
+const ANNOUNCED = new Set([
+  "DriftFound", "ModelPromoted", "ModelRolledBack", "TrainingFailed", "SegmentDamaged"]);
 const OF_SELECTIONS = new Set([
-  "ModelTrained", "ModelPromoted", "ModelKept", "ModelRolledBack", "SegmentSealed", "SegmentDropped"]);
+  "ModelTrained", "ModelPromoted", "ModelKept", "ModelRolledBack", "SegmentSealed", "SegmentDropped",
+  "SegmentDamaged"]);
 
 /** The line of accuracy, or of the error; it fits every width by itself. */
 const accuracyPart = () => {
