@@ -161,8 +161,8 @@ def notes_of(path: Path, *values: str) -> tuple[str, ...]:
 def test_dates_that_stay_text_are_noted_with_how_to_write_them(day: str, tmp_path: Path) -> None:
     (note,) = notes_of(tmp_path / "a.csv", day, "", day)
     assert note.endswith(
-        f"column 'day' is read as text, but looks like dates, such as {day!r}; write them as "
-        "2021-05-17 to have them read as dates"
+        f"column 'day' is read as text, but looks like dates, such as {day!r}; --time may "
+        "take them so, but to have them read as dates, write them as 2021-05-17"
     )
 
 

@@ -55,7 +55,8 @@ _PER_DAY = {"D": 1, "h": 24, "m": 1440, "s": 86_400}
 _PER_DAY |= {"ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FINER = ("ps", "fs", "as")  # than a double can tell apart within a day
-_CLOCK = r"(?:[ T]+(?P<h>\d{1,2}):(?P<min>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?)?"
+_CLOCK = r"(?:[ T]+(?P<h>\d{1,2}):(?P<min>\d{2})(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
+_CLOCK += r"(?: ?(?P<pm>[AaPp])[Mm])?)?"
 _YEAR_FIRST = rf"^\s*(?P<y>\d{{4}})[-/.](?P<a>\d{{1,2}})(?:[-/.](?P<b>\d{{1,2}}){_CLOCK})?\s*$"
 _YEAR_LAST = rf"^\s*(?P<a>\d{{1,2}})[-/.](?P<b>\d{{1,2}})[-/.](?P<y>\d{{4}}){_CLOCK}\s*$"
 _MONTHS, _YEAR_0 = 12, 1970
@@ -167,6 +168,7 @@ def _extract(texts: pa.Array, pattern: str) -> dict[str, NDArray[np.float64]]:
     for name in [field.name for field in found.type]:
         part = pc.struct_field(found, name)
         part = pc.if_else(pc.equal(part, ""), pa.scalar(None, part.type), part)
+        part = pc.match_substring_regex(part, "[Pp]") if name == "pm" else part
         numbers[name] = part.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return numbers
 
@@ -197,9 +199,12 @@ def _join(numbers: dict[str, NDArray[np.float64]], month: str, day: str) -> NDAr
     }
     months = (whole["y"] - _YEAR_0) * _MONTHS + whole[month] - 1
     days = months.astype("M8[M]").astype("M8[D]") + (whole[day] - 1)
-    seconds = (whole["h"] * 60 + whole["min"]) * 60 + whole["s"]
+    is_half = ~np.isnan(numbers["pm"])  # of a day: 12 AM is midnight, 12 PM noon
+    hour = np.where(is_half, whole["h"] % 12 + 12 * whole["pm"], whole["h"])
+    seconds = (hour * 60 + whole["min"]) * 60 + whole["s"]
     exists = ~np.isnan(numbers["y"]) & (days.astype("M8[M]").astype(np.int64) == months)
     exists &= (whole[month] >= 1) & (whole[month] <= _MONTHS) & (seconds < _PER_DAY["s"])
+    exists &= ~is_half | (whole["h"] >= 1) & (whole["h"] <= 12)  # noqa: PLR2004
     moments = days.astype("M8[us]") + seconds.astype("m8[s]").astype("m8[us]")
     return np.where(exists, moments, np.datetime64("NaT", "us"))
 

@@ -318,14 +318,15 @@ class DateHints(_Hints):
     >>> hints = DateHints()
     >>> hints.add(pa.record_batch({"signup": ["17.05.2021", None], "version": ["1.2.2021", "3"]}))
     >>> hints.notes("a.csv")
-    ["a.csv: column 'signup' is read as text, but looks like dates, such as '17.05.2021'; write \
-them as 2021-05-17 to have them read as dates"]
+    ["a.csv: column 'signup' is read as text, but looks like dates, such as '17.05.2021'; --time \
+may take them so, but to have them read as dates, write them as 2021-05-17"]
     """
 
     def __init__(self) -> None:
         super().__init__(
             rf"^\s*({_DAY_FIRST}|{_YEAR_FIRST})({_TIME})?\s*$",
-            "looks like dates, such as {}; write them as 2021-05-17 to have them read as dates",
+            "looks like dates, such as {}; --time may take them so, but to have them read as "
+            "dates, write them as 2021-05-17",
         )
 
 
