@@ -338,7 +338,8 @@ class Selection(Sequence[SegmentUse]):
         """
         all_data, selected, alone = self.blend
         empty = selected * self._empty_share()
-        return dict(zip(PARTS, (all_data, selected - empty, alone + empty), strict=True))
+        shares = all_data, selected - empty, min(alone + empty, 1.0)  # a blend may round above 1
+        return dict(zip(PARTS, shares, strict=True))
 
     @property
     def disparity_max(self) -> float:
