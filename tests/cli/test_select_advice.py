@@ -99,6 +99,23 @@ def test_costs_are_a_metric(drive: Drive) -> None:
     assert quilt["score"]["lower_is_better"] is True
 
 
+def test_on_a_few_rows_no_method_is_called_better(drive: Drive) -> None:
+    asked = [*ASKED, *drop("oracle"), "--incumbent", "oracle", "--holdout", "0.04"]
+    told = drive(*asked, "--json").document()
+    assert told["n_held_out"] == 20
+    _, *others = told["methods"]
+    assert {method["quilt_is"] for method in others} == {"too few rows"}
+    assert {method["against_quilt"]["verdict"] for method in others} == {"too few rows"}
+    assert told["advice"]["action"] == "collect-more"
+    assert told["sentences"][1].count("the rows are too few to say which is better") == 3
+    page = Path(told["files"]["report"]).read_text()
+    assert "to compare log loss with that of" in page
+    printed = drive(*asked, "--overwrite").stdout
+    assert "too few rows" in printed
+    for text in (page, printed, json.dumps(told)):
+        assert not re.search("clearly (better|worse)", text)
+
+
 def test_a_column_that_gives_the_label_away_blocks_the_advice(drive: Drive, fraud: Path) -> None:
     head, *lines = fraud.read_text().splitlines()
     rows = [f"{line},{'closed' if line.endswith('yes') else 'open'}" for line in lines]

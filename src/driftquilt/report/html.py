@@ -204,7 +204,9 @@ def _score_tiles(methods: Sequence[MethodScore]) -> Iterator[tuple[str, str]]:
         return
     best = min(alike, key=lambda other: other.comparison.difference)
     than = f"{best.name}, the best of the others"
-    if best.verdict in ("no clear difference", "too few rows"):
+    if best.verdict == "too few rows":
+        yield best.verdict, f"to compare {metric_words(metric)} with that of {best.name}"
+    elif best.verdict == "no clear difference":
         yield best.verdict, f"in {metric_words(metric)} from {than}"
     else:
         difference = _figure(metric, abs(best.comparison.difference))
