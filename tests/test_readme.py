@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import doctest
 import re
+import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from driftquilt.cli import app
+
 ROOT = Path(__file__).parents[1]
 FILES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))] if path.exists()]
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,}|~{3,})(?P<info>.*)$")
+_FIGURE = re.compile(r"(?<![\w.-])[-+]?\d+\.\d+(?:e[-+]\d+)?|\d+(?=%)")
 _LINK = re.compile(r"\]\(<?(?P<target>[^)<>\s]+)>?(?:\s+[^)]*)?\)|(?:src|href)=\"(?P<tag>[^\"]+)\"")
 
 each_file = pytest.mark.parametrize(
@@ -108,6 +113,85 @@ def test_links_in_the_docs_lead_somewhere(path: Path) -> None:
     found = targets(path.read_text(encoding="utf-8"))
     lost = [target for target in found if not (path.parent / target).exists()]
     assert lost == []
+
+
+def test_the_readme_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Word for word; figures may differ a little between machines, ... stands for lines."""
+    monkeypatch.chdir(tmp_path)
+    found = list(blocks((ROOT / "README.md").read_text(encoding="utf-8")))
+    names: dict[str, Any] = {"__name__": "__main__"}
+    shown = [(one, two) for one, two in pairwise(found) if two.info == ["text"]]
+    assert shown
+    for block, output in shown:
+        capsys.readouterr()
+        run(block, ROOT / "README.md", names)
+        printed = capsys.readouterr().out
+        assert prints(output.text, printed), f"README.md:{output.line} shows not:\n{printed}"
+
+
+def prints(shown: str, printed: str) -> bool:
+    """Whether the lines shown are the first ones printed, and ... at the end is for more of them.
+
+    Words are the same, and figures near: percentages by 10, others by a quarter or 0.05.
+    """
+    lines, there = shown.splitlines(), printed.splitlines()
+    if lines[-1] == "...":
+        lines, there = lines[:-1], there[: len(lines) - 1]
+    return len(lines) == len(there) and all(map(_is_line, lines, there))
+
+
+def _is_line(shown: str, printed: str) -> bool:
+    figures = [_FIGURE.findall(line) for line in (shown, printed)]
+    if _FIGURE.sub("#", shown) != _FIGURE.sub("#", printed):
+        return False
+    return all(
+        abs(float(a) - float(b)) <= (10 if "." not in a else max(0.05, 0.25 * abs(float(a))))
+        for a, b in zip(*figures, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "used (weight 23%): it helps (gain 0.5)\n",  # another weight
+        "used (weight 53%): it helped (gain 0.5)\n",  # another word
+        "used (weight 53%): it helps (gain 0.9)\n",  # another figure
+        "used (weight 53%): it helps (gain 0.5)\nand more\n",
+    ],
+)
+def test_a_readme_that_shows_something_else_is_noticed(printed: str) -> None:
+    shown = "used (weight 53%): it helps (gain 0.5)\n"
+    assert prints(shown, "used (weight 55%): it helps (gain 0.53)\n")
+    assert prints(f"{shown}...\n", f"{shown}\n\nand more\n")
+    assert not prints(shown, printed)
+
+
+def test_commands_in_the_readme_can_be_parsed(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shells = [block.text for block in blocks(text) if not block.info]
+    lines = [line for shell in shells for line in shell.splitlines()]
+    typed = [shlex.split(line, comments=True) for line in lines if line.startswith("driftquilt ")]
+    (tmp_path / "history.csv").touch()
+    assert len(typed) >= 4
+    for _, name, *arguments in typed:
+        app.load_command(name).make_context(name, arguments)
+
+
+def test_the_stream_of_the_readme_runs_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = python_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    [stream] = [block for block in found if "QuiltStream" in block.text]
+    [number] = re.findall(r"(\d+) lines here", stream.text)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    run(found[0], ROOT / "README.md", names)
+    for _ in range(2):
+        capsys.readouterr()
+        run(stream, ROOT / "README.md", names)
+        assert abs(len(capsys.readouterr().out.splitlines()) - int(number)) <= 10
 
 
 def test_the_readme_can_be_read_to_the_end() -> None:

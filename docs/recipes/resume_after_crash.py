@@ -42,21 +42,21 @@ def begin(folder: str) -> None:
 
 
 def begin_and_crash(folder: str) -> int:
-    """How many rows the other process had said to be learned when it was killed."""
+    """Return how many rows the other process reported as learned before it was killed."""
     command = [sys.executable, __file__, folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
-        said = [int(line) for line in islice(process.stdout or (), N_BEFORE_THE_CRASH)]
+        counts = [int(line) for line in islice(process.stdout or (), N_BEFORE_THE_CRASH)]
         process.kill()
-    return said[-1]
+    return counts[-1]
 
 
 def main() -> None:
     """Crash, go on, compare."""
     with tempfile.TemporaryDirectory() as folder:
-        n_said = begin_and_crash(str(Path(folder) / "state"))
+        n_reported = begin_and_crash(str(Path(folder) / "state"))
         with QuiltStream.open(Path(folder) / "state", wait=True) as stream:
             n_found = stream.n_rows
-            assert n_found >= n_said  # noqa: S101
+            assert n_found >= n_reported  # noqa: S101
             for x, y in source(after=n_found):
                 stream.learn_one(x, y)
             resumed = (stream.n_rows, stream.accuracy, stream.predict_proba_one({"a": 1, "b": 0}))
@@ -68,7 +68,7 @@ def main() -> None:
         undisturbed.predict_proba_one({"a": 1, "b": 0}),
     )
     print(  # noqa: T201
-        f"killed after row {n_said}, found {n_found} rows, went on to {resumed[0]}: "
+        f"killed after row {n_reported}, found {n_found} rows, went on to {resumed[0]}: "
         f"{resumed[1]:.1%} right, the same as undisturbed"
     )
 

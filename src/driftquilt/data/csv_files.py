@@ -200,7 +200,7 @@ class Amounts:
         self._pattern = rf"^\s*({number}|\(\s*{number}\s*\))\s*$"
         self._marks = rf"{_CURRENCY}|[%()+\s{group}'\x{{2019}}\x{{a0}}\x{{202f}}]"
         self._decimal = decimal
-        self._ruled_out: dict[str, str] = {}  # and a value that is none
+        self._ruled_out: dict[str, str] = {}  # and a value that rules it out
         self.columns: dict[str, str] = {}  # an example of each
 
     def find(self, batch: Any) -> None:

@@ -3,7 +3,7 @@
 Text, whole numbers and booleans are classes. Numbers with a fraction are amounts, and so are whole
 ones of which there are more than 20 different; `read_target` finds out, unless it is told. A row
 without a label has null, NaN or infinity. Blanks around text are not part of it, so "yes" and "yes
-" are one class, and nothing but blanks is no label. In text that is mostly numbers, as it is where
+" are one class, and blanks alone count as no label. In text that is mostly numbers, as it is where
 a few rows say "n/a", these are amounts and the others no labels.
 
 >>> labels = read_labels(pa.table({"bought": ["no", "yes", None, "no"]}), "bought")

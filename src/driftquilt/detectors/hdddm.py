@@ -21,8 +21,8 @@ The paper leaves open, and this is chosen:
 - A gamma of 1.5 raises an alarm in one of 25 to 40 batches of a stream that does not change, the
   default of 3 in one of 125 to 250. At 3 a batch of 200 shows that one feature of two moved by its
   deviation; of ten, where nine dilute it, by two.
-- Only rises count, not |ε(t)|: a batch that is closer to the baseline than the one before is no
-  drift.
+- Only rises count, not |ε(t)|: a batch that is closer to the baseline than the one before is not
+  a drift.
 - The baseline holds at most the newest `max_batches`, so memory has a bound.
 - Distances shrink while the baseline grows; that makes the first |ε| larger, which errs on the
   quiet side.

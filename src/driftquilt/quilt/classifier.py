@@ -408,7 +408,7 @@ def class_weights(
 def refuse_unknown_classes(
     class_weight: Mapping[Any, float] | str | None, classes: Sequence[Any]
 ) -> None:
-    """Raise InputError for a weight of a label that is none of the classes."""
+    """Raise InputError for a weight of a label that is not among the classes."""
     for label in class_weight if isinstance(class_weight, Mapping) else ():
         if label not in codes_by_name(classes):
             names = [*map(str, classes)]

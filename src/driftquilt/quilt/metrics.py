@@ -541,7 +541,7 @@ def is_fast(metric: Metric) -> bool:
 def _row_values(
     metric: Metric, y: Codes, model: Predictions, classes: NDArray[Any]
 ) -> Floats | None:
-    """Return the values whose mean is the score; none if the metric is no mean over rows."""
+    """Return the values whose mean is the score; none if the metric is not a mean over rows."""
     if metric.costs is not None:
         return -metric.cost_matrix(classes)[y, model.codes]
     if metric.name == "accuracy":

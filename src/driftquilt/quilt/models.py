@@ -146,7 +146,7 @@ def check_params(
     options = _OPTIONS if kind == NET else _OPTIONS_OF_ALL
     for name in params:
         if name in options:
-            raise InputError(f"{name!r} is no parameter to set here; use {options[name]}")
+            raise InputError(f"{name!r} is not a parameter to set here; use {options[name]}")
         known = sorted(
             {known for task in tasks for known in parameter_names(kind, is_regression=task)}
         )

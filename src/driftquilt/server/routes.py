@@ -74,7 +74,7 @@ class Operation:
     """One way to ask: method, path, scope, parameters, body, answer; `openapi` documents it.
 
     `scope` is what a token needs, None if no token is needed. `answer` is a struct, None if there
-    is no JSON; `media_types` are the other forms of the answer.
+    is not JSON; `media_types` are the other forms of the answer.
     """
 
     method: str

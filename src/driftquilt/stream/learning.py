@@ -215,7 +215,7 @@ class Learning:
             self._armed_at = self.n_rows + _ARM_ROWS  # of models that were good before the drift
 
     def restart_detector(self) -> None:
-        """Let the detector begin anew."""
+        """Restart the detector."""
         if isinstance(self.detector, Evidence):
             self.detector.restart()
         else:

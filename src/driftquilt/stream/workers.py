@@ -212,7 +212,7 @@ def main(lifeline: int) -> None:
     """Serve trainings until the pipe closes."""
     os.nice(_NICE)
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no answer
+    os.dup2(2, 1)  # what a library prints is not an answer
     threading.Thread(target=_end_with, args=[lifeline], daemon=True).start()
     while (training := read_training(sys.stdin.buffer)) is not None:
         send_outcome(answers, training.run())

@@ -90,7 +90,7 @@ class Evidence:
                     strongest, self.began, self.winner = weighed, int(begin), name
 
     def restart(self) -> None:
-        """Bet anew, with what is usual as it is: there was an alarm, or a new newest model."""
+        """Start a new bet: there was an alarm, or a new newest model; what is usual stays."""
         self._stakes, self.value, self.winner = {}, 0.0, ""
 
     def forget(self, name: str) -> None:
