@@ -44,6 +44,18 @@ def read() -> Reader:
     return Reader(render(full_page()))
 
 
+@pytest.mark.parametrize(("n_segments", "is_wide"), [(2, False), (30, True)])
+def test_a_quilt_that_a_phone_cuts_off_says_so(n_segments: int, is_wide: bool) -> None:
+    words = " ".join(Reader(render(large_page(1, n_segments))).words)
+    assert ("scroll it sideways" in words) == is_wide
+
+
+def test_the_number_of_models_is_a_tile_only_where_there_are_several() -> None:
+    (first, _), *_ = view(Page("One", (), drifts()[-1:]))["tiles"]
+    assert " of " in first
+    assert view(Page("All", (), drifts()))["tiles"][0][1] == "models"
+
+
 def test_everything_of_the_page_is_told(read: Reader) -> None:
     page, text = full_page(), " ".join(read.words)
     told = [

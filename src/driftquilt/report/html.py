@@ -36,13 +36,14 @@ from driftquilt.report.lines import (
 )
 from driftquilt.report.page import Drift, Page, mean_accuracies
 from driftquilt.report.quilt import drift_quilt, page_quilt
-from driftquilt.report.quilt_layout import Room
+from driftquilt.report.quilt_layout import Room, lay_out
 from driftquilt.report.score_panels import score_panels
 from driftquilt.report.svg import DAY, NIGHT, clean, number, picture_style, variables
 from driftquilt.text import plural
 
 __all__ = ["drawing_files", "render", "view", "write_report"]
 
+_PHONE = 358  # pixels for patches on a phone
 _MAX_POINTS, _MIN_POINTS = 20_000, 16  # of all lines together: some 240 KB; and of each
 _CHART_HEIGHT, _SCORES_HEIGHT, _SMALL_HEIGHT = 280, 260, 200
 
@@ -76,6 +77,7 @@ def render(page: Page) -> str:
         policy=_policy(script),
         style=drawings["drawings.css"] + _template("report.css"),
         quilt=_quilt(page.drifts),
+        is_wide=lay_out(drift_quilt(page.drifts), Room()).patches_right > _PHONE,
         accuracy=_drawn(accuracy_chart(page.accuracy, page.drifts)),
         score=_drawn(None if page.score is None else score_chart(page.score, page.drifts)),
         errors=_error_charts(page.methods),

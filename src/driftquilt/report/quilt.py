@@ -329,9 +329,12 @@ def _scores(row: QuiltRow, middle: float, layout: Layout) -> Iterator[str]:
 def _spread(places: Mapping[str, float], cell: float) -> dict[str, float]:
     """Return how far each mark is moved down, so that none hides another at the same place.
 
-    >>> _spread({"Quilt": 300.0, "all data": 120.0, "current only": 303.0}, 40)
+    Marks at one place stand in the order of the methods.
+
+    >>> _spread({"Quilt": 303.0, "all data": 120.0, "current only": 300.0}, 40)
     {'all data': 0.0, 'Quilt': -6.0, 'current only': 6.0}
     """
+    order = list(places)
     groups: list[list[str]] = []
     for name in sorted(places, key=lambda name: places[name]):
         if groups and places[name] - places[groups[-1][-1]] < _MARK:
@@ -342,7 +345,8 @@ def _spread(places: Mapping[str, float], cell: float) -> dict[str, float]:
     for group in groups:
         step = min(_MARK, cell / len(group))
         first = -step * (len(group) - 1) / 2
-        moved |= {name: first + step * k for k, name in enumerate(group)}
+        in_order = sorted(group, key=order.index)
+        moved |= {name: first + step * k for k, name in enumerate(in_order)}
     return moved
 
 
