@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from driftquilt.errors import MissingExtraError
+from driftquilt.quilt.explanation import TriedSet
 from driftquilt.report.html import render, view, write_report
 from driftquilt.report.lines import accuracy_chart
 from driftquilt.report.page import Page
@@ -42,6 +43,24 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def read() -> Reader:
     return Reader(render(full_page()))
+
+
+def test_the_training_sets_of_another_model_are_a_table_also_on_a_phone() -> None:
+    last = drifts()[-1]
+    n = len(last.selection)
+    sets = (TriedSet(n, False, 900, 40, -0.7, 0.0), TriedSet(1, False, 300, 40, -0.25, 1.0))
+    weights = tuple(float(s == last.selection.ranking[0]) for s in range(n))
+    selection = replace(last.selection, sets=sets, weights=weights, metric="log_loss")
+    html = render(Page("Boosted", (), (replace(last, selection=selection),)))
+    table = html.partition('<table class="sortable cards sets">')[2].partition("</table>")[0]
+    rows = table.split("<tr")[2:]
+    assert ["all data</th>" in rows[0], "0.700</td>" in rows[0]] == [True, True]
+    assert ["the best segment (" in rows[1], "0.250</td>" in rows[1]] == [True, True]
+    assert [' class="out"' in row for row in rows] == [True, False]  # chosen ones stand out
+    assert all(row.count("<td") == row.count(' data-label="') == 4 for row in rows)
+    assert "No set without it did well enough to be judged to the end (rank 1 of" in html
+    assert f"rank 1 of {n}" in html
+    assert "Disparity, median" not in html
 
 
 @pytest.mark.parametrize(("n_segments", "is_wide"), [(2, False), (30, True)])
