@@ -129,6 +129,17 @@ def test_epochs_that_selected_no_segment_count_as_the_current_one_alone() -> Non
     assert some[1].weight == pytest.approx(0.6)  # 20 % + 40 % in all epochs that selected a segment
 
 
+@given(data=st.data())
+def test_a_part_of_selected_segments_is_never_without_a_segment(data: st.DataObject) -> None:
+    shares = data.draw(st.lists(st.integers(0, 100), min_size=1, max_size=5))
+    selected = data.draw(st.floats(0, 1))
+    selection = passing(shares, (0.0, selected, 1 - selected))
+    parts, weights = selection.parts, [use.weight for use in selection]
+    assert sum(parts.values()) == pytest.approx(1)
+    # Segments are selected in the first epochs, so the most selected one has all of the part.
+    assert parts["selected"] == pytest.approx(max(weights))
+
+
 def test_names_that_read_as_counts_or_end_a_clause_are_quoted() -> None:
     selection = replace(passing([0, 100], (0.0, 0.9, 0.1)), names=(16, "17, north"), current=18)
     head, first, second = selection.explain().splitlines()

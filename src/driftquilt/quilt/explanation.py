@@ -368,7 +368,7 @@ class Selection(Sequence[SegmentUse]):
     def row_weights(self, segments: Any) -> NDArray[np.float64]:
         """Return what each row counts in the model, by the segment that it belongs to.
 
-        A current row counts 1, a past row the weight of its segment: a `sample_weight` for any
+        A current row counts 1, a past row the row weight of its segment: a `sample_weight` for any
         other model.
         """
         names, codes = read_segments(segments, len(segments))

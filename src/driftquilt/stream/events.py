@@ -131,7 +131,7 @@ class SegmentDamaged(Event):
 class ModelTrained(Event):
     """A selection with its explanation; `weights` are those of past segments in the model.
 
-    A weight is what one row of the segment counts, where a current row counts 1; `blend` is what
+    A weight is how much of the model was trained on the segment; `blend` is what
     the model is made of. Events of earlier versions have the share of epochs that used a segment
     for its weight, which is the same where nothing is blended, and no `blend`. Only the last
     twenty trainings keep their explanation.
