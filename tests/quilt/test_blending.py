@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from driftquilt import QuiltClassifier
-from driftquilt.core.segment import Segment, cut, folds
+from driftquilt.core.segment import Segment, cut, folds, join
 from driftquilt.learners.mlp import MLP
-from driftquilt.quilt.blending import blend_weights, borrow_rows, choose_candidate
+from driftquilt.quilt.blending import Openings, blend_weights, borrow_rows, choose_candidate
 from driftquilt.quilt.executor import Threads
 from driftquilt.quilt.method import DEFAULT, PAPER, Quilt, QuiltModel
 from driftquilt.search.shared import Shared
@@ -30,15 +30,31 @@ def likelihood(*levels: float, n_rows: int = 80, noise: float = 0.05) -> NDArray
     return np.clip(np.array(levels)[:, None] + noise * rng.normal(size=(3, n_rows)), 0.01, 0.99)
 
 
-def segments(turned: tuple[int, ...], n_rows: int = 240) -> tuple[list[Segment], Segment, Segment]:
+def segments(
+    turned: tuple[int, ...], n_rows: int = 240, seed: int = 2
+) -> tuple[list[Segment], Segment, Segment]:
     """Six months, in some of which the concept is turned round; the rest of the last one."""
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(6 * n_rows, 3)).astype(np.float32)
     month = np.repeat(np.arange(6), n_rows)
     y = ((X[:, 0] + 0.5 * X[:, 1] > 0) ^ np.isin(month, turned)).astype(np.int64)
     noisy = rng.random(len(y)) < 0.1
     history, last = cut(X, np.where(noisy, 1 - y, y), month, list("abcdef"))
     return history, last.take(slice(None, 40)), last.take(slice(40, None))
+
+
+def clustered(seed: int) -> tuple[list[Segment], Segment, Segment]:
+    """Six months of rows of three kinds, one after the other; each has a rule of its own."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_kinds = 600, 3
+    order = np.concatenate([rng.permutation(n_kinds) for _ in range(6)])
+    kind = np.repeat(order, n_rows // n_kinds)
+    centre, rule = 2 * rng.normal(size=(n_kinds, 4)), rng.normal(size=(n_kinds, 4))
+    noise = rng.normal(size=(len(kind), 4))
+    y = ((noise * rule[kind]).sum(axis=1) + 0.5 * rng.normal(size=len(kind)) > 0).astype(np.int64)
+    X = (centre[kind] + noise).astype(np.float32)
+    history, last = cut(X, y, np.repeat(np.arange(6), n_rows), list("abcdef"))
+    return history, last.take(slice(None, 90)), last.take(slice(90, None))
 
 
 def loss(model: Any, rows: Segment) -> float:
@@ -92,6 +108,67 @@ def test_of_candidates_that_are_as_good_the_one_with_most_of_the_past_is_chosen(
     assert choose_candidate(likelihood(0.3, 0.9, 0.5), ONES) == 1
 
 
+def gains(openings: Openings, first: float, rest: float, noise: float = 0.0) -> Any:
+    """What a model gains over another in the openings of segments and in the rest of them."""
+    part = np.searchsorted(openings.starts, np.arange(len(openings.rows)), side="right") - 1
+    by_chance = noise * np.random.default_rng(1).normal(size=len(part))
+    return np.where(part % 2 == 0, first, rest) + by_chance
+
+
+def test_gains_that_openings_have_and_the_rest_has_not_leave_the_present_open() -> None:
+    history, current, _ = segments(turned=(), seed=3)
+    openings = Openings.of(history, join([current, current]))
+    assert (openings.n_current >= 20).all()
+    assert openings.variance(gains(openings, 0.3, 0.0)) == pytest.approx(0.09)
+    assert openings.variance(gains(openings, 0.0, 0.3)) == pytest.approx(0.09)
+    assert openings.variance(gains(openings, 0.3, 0.3)) == pytest.approx(0.0, abs=1e-9)
+    by_chance = openings.variance(gains(openings, 0.3, 0.3, noise=1.0))
+    assert by_chance < 1 / len(current)  # what blocks of rows show is not counted twice
+
+
+def test_a_class_of_few_labelled_rows_leaves_the_present_open_by_its_past_rows() -> None:
+    history, current, _ = segments(turned=(), seed=3)
+    for code in (0, 1):
+        openings = Openings.of(history, current.take(current.y == code))
+        of_other = np.where(openings.rows.y == code, 0.0, 1.0)
+        assert openings.variance(of_other) > 0.05
+        assert openings.variance(np.zeros(len(of_other))) == 0
+
+
+def test_the_blend_goes_back_to_all_data_as_far_as_the_present_is_open() -> None:
+    sure = likelihood(0.5, 0.9, 0.5)
+    history, current, _ = segments(turned=(), seed=3)
+    openings = Openings.of(history, join([current, current]))
+    chances = 0.5 * np.exp(gains(openings, 0.0, -0.6))
+    even = np.full(len(chances), 0.5)
+    open_variance = openings.open_variance(np.stack([even, chances, even]))
+    assert blend_weights(sure, ONES)[0] < 0.1
+    assert blend_weights(sure, ONES, open_variance=open_variance)[0] > 0.3
+
+
+def test_short_segments_and_none_have_openings_too() -> None:
+    history, current, _ = segments(turned=())
+    short = [history[0].take(slice(0, n)) for n in (1, 2, 5)]
+    assert len(Openings.of(short, current).rows) == 7  # a single row has no rest
+    assert Openings.of(short[:1], current).variance(np.zeros(0)) == 0
+
+
+def test_two_folds_share_a_training_on_all_data_that_saw_the_rows_of_neither() -> None:
+    history, current, _ = segments(turned=())
+    numbered = replace(current, X=np.arange(40)[:, None])
+    own = [rows.X for _, rows in folds(numbered, 4, in_blocks=True)]
+    for fold in range(4):
+        task = QUILT.task(history, numbered, fold, "all")
+        assert not np.isin(own[fold], task.current.X).any()
+        assert np.isin(own[fold], task.validation.X).all()
+        assert len(task.current) + len(task.validation) == 40
+    for n_folds, n_trainings in ((2, 2), (3, 3), (4, 2), (5, 3)):
+        trials = replace(QUILT, n_folds=n_folds).adapt(history, current).trials
+        everything = [t for t in trials if t.part == "all"]
+        assert [t.fold for t in everything] == list(range(n_folds))
+        assert len({id(t.trial) for t in everything}) == n_trainings
+
+
 def test_a_class_borrows_past_rows_the_more_the_fewer_it_has() -> None:
     history, current, _ = segments(turned=())
     assert np.bincount(current.y).min() < 20
@@ -132,11 +209,35 @@ def test_where_concepts_return_the_selection_makes_the_model_and_beats_both() ->
 
 
 def test_where_nothing_drifted_all_data_makes_most_of_the_model() -> None:
-    history, current, _ = segments(turned=())
-    selection = QUILT.adapt(history, current).selection
-    assert selection.blend[0] > 0.5
-    assert all(use.used for use in selection)
-    assert all(use.weight >= selection.blend[0] for use in selection)
+    shares = []
+    for seed in range(12):
+        history, current, _ = segments(turned=(), seed=seed)
+        selection = QUILT.adapt(history, current).selection
+        assert all(use.weight >= selection.blend[0] for use in selection)
+        assert all(use.used for use in selection) or selection.blend[0] < 0.5
+        shares.append(selection.blend[0])
+    assert np.mean(shares) > 0.5
+
+
+def test_a_few_current_rows_do_not_end_the_training_on_all_data_early() -> None:
+    ratios = []
+    for seed in range(8):
+        history, current, rest = segments(turned=(), n_rows=600, seed=seed)
+        trials = QUILT.adapt(history, current).trials
+        everything = [loss(t.trial.model, rest) for t in trials if t.part == "all"]
+        known = replace(QUILT, blend=False, n_folds=1, rule=ANY)
+        task = replace(known.tasks(history, current)[0], validation=rest)  # the best end there is
+        *_, trial = known.search.trials(task, known.start(task, 0, 2))
+        ratios.append(np.mean(everything) / loss(trial.model, rest))
+    assert np.mean(ratios) < 1.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_first_rows_that_do_not_stand_for_the_rest_move_little(seed: int) -> None:
+    history, current, rest = clustered(seed)
+    model = QUILT.adapt(history, current)
+    everything = [loss(t.trial.model, rest) for t in model.trials if t.part == "all"]
+    assert loss(model, rest) < 1.05 * np.mean(everything)
 
 
 def test_current_rows_of_one_class_leave_it_to_all_data() -> None:

@@ -19,6 +19,12 @@ and the error counts whole blocks of rows, not single ones. Few labelled rows, o
 contradict each other, thus move the model little. Nor do rows that lack classes: what they say
 counts by the share of past rows whose class they have.
 
+The labelled rows are the first of their segment, and may not stand for the rest of it. How far such
+rows are trusted is learned from the past (`Openings`): the models are asked about the first rows of
+past segments, as many as are labelled now, and about later ones. Where a gain differs between the
+two by more than chance, that difference adds to the standard error. So does what a class of few
+labelled rows leaves open, by how much the gain varies over its past rows.
+
 A class with few labelled rows, or none, is easily forgotten by a model that hardly looks at the
 past, and few rows speak for it. So it borrows past rows (`borrow_rows`), which count as one row
 together where it has none, and less the more it has. Both choices, of a candidate and of the
@@ -42,9 +48,10 @@ np.int64(1)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +71,7 @@ __all__ = [
     "OTHER_FOLDS",
     "PARTS",
     "Judge",
+    "Openings",
     "blend_numbers",
     "blend_weights",
     "blocks_of",
@@ -92,6 +100,16 @@ _ERRORS = 0.5  # standard errors within which a candidate is as good as the best
 _NEGLIGIBLE = 0.01  # weight below which a model is left out
 _ENOUGH = 20  # labelled rows of a class that borrows none
 _BORROWED = 32  # past rows of a class at most
+_OPENINGS = 32  # past segments whose openings are looked at, the last ones
+_OPENING_ROWS = 4096  # of all of them together
+
+
+#: By the weights of a mixture, the variance of its mean gain that labelled rows do not show.
+OpenVariance: TypeAlias = Callable[[NDArray[np.float64]], float]
+
+
+def _nothing_open(_: NDArray[np.float64]) -> float:
+    return 0.0
 
 
 def borrow_rows(history: History, current: Segment) -> Segment:
@@ -115,12 +133,77 @@ def borrow_rows(history: History, current: Segment) -> Segment:
     return replace(borrowed, weight=share.astype(np.float32))
 
 
+@dataclass(frozen=True, eq=False)
+class Openings:
+    """First rows of past segments, as many as are labelled now, and some of the rest of each.
+
+    `starts` numbers the first of these rows in each part: the opening of a segment, its rest, the
+    opening of the next. `n_current` counts the labelled rows of each class.
+    """
+
+    rows: Segment
+    starts: NDArray[np.intp]
+    n_current: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, history: History, current: Segment) -> Openings:
+        """Draw the rows; where a segment is short, its opening is its first half."""
+        rng = np.random.default_rng(0)  # even distances would fall in with the hours of a day
+        recent = [segment for segment in history if len(segment) > 1][-_OPENINGS:]
+        most = _OPENING_ROWS // (2 * max(len(recent), 1))
+        picks, sizes = [], []
+        for segment in recent:
+            middle = min(len(current), len(segment) // 2)
+            for first, end in ((0, middle), (middle, len(segment))):
+                drawn = rng.choice(end - first, min(end - first, most), replace=False)
+                picks.append(Pick(segment, first + np.sort(drawn)))
+                sizes.append(len(drawn))
+        rows = gather(picks) if picks else current.take(slice(0, 0))
+        n_classes = 1 + max(segment.top_code for segment in (*history, current))
+        starts = np.cumsum([0, *sizes], dtype=np.intp)[:-1]
+        return cls(rows, starts, np.bincount(current.y, minlength=n_classes))
+
+    def open_variance(self, likelihood: NDArray[np.float64]) -> OpenVariance:
+        """Return `variance` by the weights of models that give these rows a likelihood (K, m)."""
+        L = np.maximum(likelihood, _LOWEST)
+        return lambda weights: self.variance(np.log(weights @ L) - np.log(L[0]))
+
+    def variance(self, gain: NDArray[np.float64]) -> float:
+        """Return what the labelled rows leave open of a mean gain, by the gain of these rows.
+
+        >>> month = Segment("may", np.zeros((120, 1)), np.arange(120) % 2, np.ones(120))
+        >>> openings = Openings.of([month], month.take(slice(0, 40)))
+        >>> openings.variance(np.where(np.arange(120) < 40, 0.5, 0.0))
+        0.25
+        """
+        return self._between(gain) + self._of_rare_classes(gain) if len(gain) else 0.0
+
+    def _between(self, gain: NDArray[np.float64]) -> float:
+        """Return the mean squared difference of openings from the rest, less what is by chance."""
+        sizes = np.diff([*self.starts, len(gain)])
+        means = np.add.reduceat(gain, self.starts) / sizes
+        chance = (np.add.reduceat(gain**2, self.starts) / sizes - means**2) / sizes
+        differences = means[::2] - means[1::2]
+        return max(float(np.mean(differences**2 - chance[::2] - chance[1::2])), 0.0)
+
+    def _of_rare_classes(self, gain: NDArray[np.float64]) -> float:
+        """Return the variance due to classes that have few labelled rows."""
+        n_classes = len(self.n_current)
+        rare = self.n_current < _ENOUGH
+        if not rare.any():
+            return 0.0
+        share = np.bincount(self.rows.y, minlength=n_classes) / len(gain)
+        off = np.bincount(self.rows.y, (gain - gain.mean()) ** 2, n_classes) / len(gain)
+        return float(np.sum((share * off / (self.n_current + 1))[rare]))
+
+
 def blend_weights(
     likelihood: NDArray[np.float64],
     weight: NDArray[np.floating],
     coverage: float = 1.0,
     n_borrowed: int = 0,
     *,
+    open_variance: OpenVariance = _nothing_open,
     belief: NDArray[np.float64] = _BELIEF,
     negligible: float = _NEGLIGIBLE,
 ) -> NDArray[np.float64]:
@@ -129,9 +212,11 @@ def blend_weights(
     `coverage` is the share of past rows whose class the labelled rows have, `belief` how many rows
     speak for each model before any is seen. A weight below `negligible` becomes 0. The last
     `n_borrowed` rows are not labelled rows of the present; the standard error leaves them out.
+    `open_variance` is that of the mean gain of a mixture, as far as blocks of rows do not show it.
     """
     L = np.maximum(likelihood, _LOWEST)
-    chosen = _lean(_most_likely(L, weight, belief), lambda v: np.log(v @ L), weight, n_borrowed)
+    best = _most_likely(L, weight, belief)
+    chosen = _lean(best, lambda v: np.log(v @ L), weight, n_borrowed, open_variance)
     return _settle(chosen, coverage, negligible)
 
 
@@ -175,13 +260,17 @@ def _lean(
     merit: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     weight: NDArray[np.floating],
     n_borrowed: int = 0,
+    open_variance: OpenVariance = _nothing_open,
 ) -> NDArray[np.float64]:
     """Return weights from "all" to the best ones, as far as the merits leave no doubt."""
     rest = np.eye(len(best))[0]
     mixtures = [(1 - share) * rest + share * best for share in _SHARES]
     of_rest = merit(rest)
-    gains = [merit(mixture) - of_rest for mixture in mixtures]
-    safe = [_mean(d, weight) - _error(d, weight, n_borrowed) for d in gains]
+    safe = []
+    for mixture in mixtures:
+        gain = merit(mixture) - of_rest
+        variance = _error(gain, weight, n_borrowed) ** 2 + open_variance(mixture)
+        safe.append(_mean(gain, weight) - math.sqrt(variance))
     weights: NDArray[np.float64] = mixtures[int(np.argmax(safe))]
     return weights
 

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from driftquilt.core.gradients import RemoteScorer
 from driftquilt.core.sampling import EVERY_ROW, Sampling
-from driftquilt.core.segment import History, Segment, count_classes, folds
+from driftquilt.core.segment import History, Segment, count_classes, folds, join
 from driftquilt.core.training import Epoch, Rule, Task, Time
 from driftquilt.errors import InputError
 from driftquilt.learners.base import Learner, Model
@@ -53,6 +53,7 @@ from driftquilt.quilt.blending import (
     OTHER_FOLDS,
     PARTS,
     Judge,
+    Openings,
     blend_weights,
     borrow_rows,
     choose_by_score,
@@ -248,10 +249,12 @@ class Quilt(Training):
     than there are; the finished models know, and their probabilities are those of the rows as they
     are.
     The executor runs folds side by side, and bounds too where the search can be split. `judge`
-    chooses among finished trainings; none means the validation loss.
+    chooses among finished trainings; none means the validation loss. `everything` is how a blend
+    trains on all data.
     """
 
     search: Search = field(default_factory=lambda: Shared(CANDIDATES, relative=True))
+    everything: Everything = field(default_factory=Everything)
     rule: Rule = field(default_factory=Rule)
     previous: Sequence[Model] = ()
     class_weights: Sequence[float] = ()
@@ -271,12 +274,37 @@ class Quilt(Training):
             for part, whole in self._searches(history).items()
             for search in whole.split(n_parts)
         ]
-        items = [(fold, *search) for fold in range(self.n_folds) for search in searches]
+        items = [
+            (fold, part, search)
+            for fold in range(self.n_folds)
+            for part, search in searches
+            if fold == self._folds_alike(fold, part)[0]
+        ]
         results = self.executor.run(_try_bounds, (quilt, history, current), items)
         with one_blas_thread():
             for number, trial in results:
-                fold, part, _ = items[number]
-                yield FoldTrial(fold, trial, part)
+                first, part, _ = items[number]
+                for fold in self._folds_alike(first, part):
+                    yield FoldTrial(fold, trial, part)
+
+    def task(self, history: History, current: Segment, fold: int, part: str) -> Task:
+        """Return the training to do for a part in a fold, and in those that share it."""
+        tasks = self.tasks(history, current, self.rule)
+        alike = self._folds_alike(fold, part)
+        if len(alike) == 1:
+            return tasks[fold]
+        blocks = [rows for _, rows in folds(current, self.n_folds, in_blocks=True)]
+        left = [rows for number, rows in enumerate(blocks) if number not in alike]
+        validation = join([tasks[number].validation for number in alike])
+        return replace(tasks[alike[0]], current=join(left), validation=validation)
+
+    def _folds_alike(self, fold: int, part: str) -> range:
+        """Return the folds that share a training, which sees the own rows of none of them."""
+        n_alike = self.everything.n_folds if part == "all" else 1
+        if 2 * n_alike > self.n_folds:  # too few current rows would be left to train on
+            n_alike = 1
+        first = fold - fold % n_alike
+        return range(first, min(first + n_alike, self.n_folds))
 
     def conclude(
         self, history: History, current: Segment, trials: Iterable[FoldTrial]
@@ -327,7 +355,16 @@ class Quilt(Training):
         chosen = _choose(of_folds, validations, borrowed, weight, self.judge)
         answers = [_likelihood(trials, validations, borrowed) for trials in chosen]
         coverage = _coverage(history, current)
-        weights = blend_weights(np.stack(answers), weight, coverage, len(borrowed))
+        openings = Openings.of(history, current)
+        weights = blend_weights(
+            np.stack(answers),
+            weight,
+            coverage,
+            len(borrowed),
+            open_variance=openings.open_variance(
+                np.stack([_mean_likelihood(trials, openings.rows) for trials in chosen])
+            ),
+        )
         if self.judge is not None:
             weights = _blend_by_score(self.judge, weights, chosen, validations)
         return chosen, weights
@@ -352,7 +389,7 @@ class Quilt(Training):
             selected = self.search
         if not history or not self.blend:
             return {"selected": selected}
-        searches: dict[str, Search] = {"all": Everything(), "selected": selected}
+        searches: dict[str, Search] = {"all": self.everything, "selected": selected}
         if 0.0 not in getattr(selected, "candidates", ()):  # which lets nothing pass
             searches["current"] = Shared((0.0,))
         return searches
@@ -484,16 +521,22 @@ def _likelihood(
 
     Borrowed rows come last; theirs is the mean over folds.
     """
-
-    def answer(trial: Trial[Model], rows: Segment) -> NDArray[np.float64]:
-        of_truth = trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
-        chances: NDArray[np.float64] = of_truth.astype(np.float64)
-        return chances
-
-    own = [answer(trial, rows) for trial, rows in zip(trials, validations, strict=True)]
+    own = [_of_truth(trial, rows) for trial, rows in zip(trials, validations, strict=True)]
     if not len(borrowed):
         return np.concatenate(own)
-    return np.concatenate([*own, np.mean([answer(t, borrowed) for t in trials], axis=0)])
+    return np.concatenate([*own, _mean_likelihood(trials, borrowed)])
+
+
+def _mean_likelihood(trials: Sequence[Trial[Model]], rows: Segment) -> NDArray[np.float64]:
+    """Return what the models of all folds give to the true class of each row on average."""
+    mean: NDArray[np.float64] = np.mean([_of_truth(trial, rows) for trial in trials], axis=0)
+    return mean
+
+
+def _of_truth(trial: Trial[Model], rows: Segment) -> NDArray[np.float64]:
+    of_truth = trial.model.predict_proba(rows.X)[np.arange(len(rows)), rows.y]
+    chances: NDArray[np.float64] = of_truth.astype(np.float64)
+    return chances
 
 
 def _try_bounds(
@@ -501,8 +544,8 @@ def _try_bounds(
 ) -> Iterator[Trial[Model]]:
     """Yield the trials of one search for one fold."""
     quilt, history, current = shared
-    fold, _, search = item
-    task = quilt.tasks(history, current, quilt.rule)[fold]
+    fold, part, search = item
+    task = quilt.task(history, current, fold, part)
     start = quilt.start(task, fold, quilt.count_classes(history, current))
     with one_blas_thread():
         yield from search.trials(task, start)

@@ -37,7 +37,7 @@ from driftquilt.learners.base import Model
 from driftquilt.learners.mlp import MLPRegression
 from driftquilt.quilt.blending import OTHER_FOLDS, blend_numbers, choose_by_merit
 from driftquilt.quilt.method import DEFAULT, Quilt, TrialsByPart, by_part, same_candidates
-from driftquilt.search.base import Trial, best
+from driftquilt.search.base import Everything, Trial, best
 
 __all__ = ["DEFAULT_REGRESSION", "RegressionQuilt", "coverage"]
 
@@ -47,9 +47,14 @@ _MARGIN = 0.1  # of a range, by which a row may lie beyond it
 
 @dataclass(frozen=True)
 class RegressionQuilt(Quilt):
-    """The method for numbers; the learner's loss is what everything is judged by."""
+    """The method for numbers; the learner's loss is what everything is judged by.
+
+    All folds train on all data by themselves and end by their own rows, as those of the other parts
+    do: nothing else here keeps a blend from parts that look good by the rows that ended them.
+    """
 
     learner: MLPRegression = field(default_factory=MLPRegression)
+    everything: Everything = field(default_factory=lambda: Everything(max_held_out=0, n_folds=1))
 
     def _mix(
         self, history: History, current: Segment, of_folds: Sequence[TrialsByPart]

@@ -20,12 +20,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol
 
+from driftquilt.core.segment import join
 from driftquilt.core.training import Epoch, M, Rule, Run, Task, expect_finite, train
 
 __all__ = ["DISPARITY_RANGE", "Everything", "Search", "Trial", "best", "finish"]
 
 #: Beyond 2 a segment is useless: about 80 % of its labels differ (the paper's appendix).
 DISPARITY_RANGE = (0.0, 2.0)
+
+_MOST_HELD_OUT = 0.2  # of the past rows
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,15 @@ def best(trials: Iterable[Trial[M]]) -> Trial[M]:
 class Everything:
     """One training on everything: no bound, no test, rows of past and present drawn alike.
 
-    It is what the selection has to beat, and what a blended model falls back on.
+    It is what the selection has to beat, and what a blended model falls back on. It must be good
+    where the few current rows do not stand for those to come, so they alone don't decide when it
+    ends: the last rows of every past segment, up to `max_held_out` of them all, don't train, and
+    validate with the current ones. As a few current rows more hardly count in it, one training
+    serves `n_folds` folds, and sees the own rows of none of them.
     """
+
+    max_held_out: int = 1024
+    n_folds: int = 2
 
     @property
     def n_trials(self) -> int:
@@ -86,7 +96,20 @@ class Everything:
 
     def trials(self, task: Task, start: Callable[[], M]) -> Iterator[Trial[M]]:
         rule = Rule(use_disparity=False, use_gain=False)
-        run = Run(replace(task, rule=rule, evenly=True), start())
+        run = Run(replace(self._hold_out(task), rule=rule, evenly=True), start())
         for _epoch in train(run, math.inf):
             pass
         yield finish(run, math.inf)
+
+    def _hold_out(self, task: Task) -> Task:
+        """Return the task with the last rows of each past segment moved to the validation part."""
+        n_past = sum(map(len, task.history))
+        share = min(self.max_held_out / max(n_past, 1), _MOST_HELD_OUT)
+        ends = [len(segment) - int(share * len(segment)) for segment in task.history]
+        parts = list(zip(task.history, ends, strict=True))
+        held_out = [segment.take(slice(end, None)) for segment, end in parts if end < len(segment)]
+        return replace(
+            task,
+            history=[segment.take(slice(None, end)) for segment, end in parts],  # copies nothing
+            validation=join([*held_out, task.validation]),
+        )
