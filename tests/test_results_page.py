@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.prequential import read_lines
 
-from benchmarks import bench_select, bench_service, service_limits
+from benchmarks import bench_select, bench_service, prequential_numbers, service_limits
 from driftquilt.paper.run import Result
 from driftquilt.paper.tables import TABLES, Table, make_tables, method_table, published
 
@@ -84,6 +85,25 @@ def test_the_figures_of_the_readme_are_those_that_were_measured(accuracy: Table)
         assert f"{np.mean(live[model]):.3f}".lstrip("0") in readme
     default = json.loads((kept / "drift.json").read_text())["ratios"]["drift"]["default"]
     assert f"{default['geometric_mean']:.0f} times less than the published procedure" in readme
+
+
+def test_the_errors_of_live_numbers_are_those_that_were_measured() -> None:
+    kept = ROOT / "benchmarks" / "results"
+    lines = read_lines(kept / "prequential_numbers.jsonl")
+    text = prequential_numbers.to_markdown(lines)
+    assert text == (kept / "prequential_numbers.md").read_text()
+    table = text.split("## Seed 0, all rows\n\n")[1].split("\n\n")[0]
+    assert len(table.splitlines()) == 8
+    assert table in PAGE
+    of_seed = [line for line in lines if line["seed"] == 0]
+    assert prequential_numbers.conditions(of_seed, "mae") == (5, 6)
+    assert "first on five of six" in PAGE
+    cost = dict.fromkeys(prequential_numbers.MODELS, 0.0)
+    for line in of_seed:
+        cost[line["model"]] += line["cpu_seconds"]
+    shown = (cost[model] for model in ("ours", "soknl", "arf", "sgbr"))
+    words = "{:.0f} CPU seconds for the six, where SOKNL took {:.0f}, ARF {:.0f} and Streaming"
+    assert words.format(*shown) in PAGE
 
 
 def test_the_costs_that_other_pages_show_are_those_of_the_bench() -> None:
