@@ -134,6 +134,7 @@ def test_a_shop_with_text_gaps_and_dates_is_decided() -> None:
     assert [(finding.kind, finding.column) for finding in decision.checks or ()] == [
         ("unlabelled", None),
         ("segment_leak", "when"),
+        ("constant", "country"),
         ("unused", "tags"),
     ]
     assert decision.classes == ("no", "yes")
