@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from driftquilt.errors import InputError
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
+from driftquilt.stream.columns import LABEL
 from driftquilt.stream.events import DriftFound, ModelPromoted, SegmentSealed, read_event
 from driftquilt.stream.experts.evidence import Evidence
 from driftquilt.stream.experts.labels import LabelHistory, with_label_columns
 from driftquilt.stream.experts.mixture import LOSS_MAX, FixedShare
 from driftquilt.stream.settings import LET_ALL_THROUGH, Setup
+from driftquilt.stream.training import Training
 from tests.stream.streams import estimator, hasty, learn, left, rows, start
 
 losses = st.floats(0, LOSS_MAX)
@@ -217,6 +219,19 @@ def test_the_budget_bounds_what_trainings_cost() -> None:
     ]
     assert n_models == [n_models[0], 1]
     assert n_models[0] > 4
+
+
+def test_rows_of_many_columns_cost_more_of_the_budget() -> None:
+    rng = np.random.default_rng(0)
+
+    def work(n_columns: int) -> int:
+        columns = {f"x{j}": rng.random(80) for j in range(n_columns)}
+        table = pa.table({**columns, LABEL: (rng.random(80) > 0.5).tolist()})
+        twice = estimator(encode="standard", max_epochs=2)
+        return Training(twice, 0, [], [table], ["now"]).run().work
+
+    assert work(4) == work(100) > 0
+    assert work(250) == 2.5 * work(4)
 
 
 def test_the_paper_has_one_model_and_one_detector() -> None:

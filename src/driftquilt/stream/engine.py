@@ -78,7 +78,7 @@ _GAIN_LEAST = 0.01  # nats per row by which a new model has to be better than th
 _SPAN_LONG = 1_000  # rows
 _FIRST_PART, _FIRST_PART_LONG = 0.25, 0.5  # of a segment, before its first training
 _GROUPS = 24  # of past segments, at most, that a training tells apart
-_AHEAD_ROWS = 4_000  # that the budget has from the start
+_AHEAD_ROWS = 2_000  # that the budget has from the start
 
 
 @dataclass

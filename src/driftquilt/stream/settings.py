@@ -74,7 +74,8 @@ class StreamSettings:
     max_waiting      predicted rows that may wait for their label
     max_columns      columns that rows may have in the life of the stream
     checkpoint_rows  rows between two checkpoints, which is what a restart learns again at most
-    train_budget     rows that trainings may go through, epoch by epoch, for each row learned
+    train_budget     rows that trainings may go through, epoch by epoch, for each row learned;
+                     one of more than a hundred encoded columns counts for several
     """
 
     n_wait: int = 25

@@ -29,6 +29,8 @@ from driftquilt.stream.task import Estimator, learner_of
 
 __all__ = ["Job", "Outcome", "Trainer", "Training", "begin", "on_thread"]
 
+_WIDE = 100  # encoded columns
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -187,10 +189,15 @@ def _held_out_loss(fitted: Estimator) -> float:
 
 
 def _count_work(fitted: Estimator) -> int:
-    """Rows that all trials went through; shared parts count for each."""
+    """Rows that all trials went through; shared parts count for each.
+
+    A row of many columns takes as much longer, and counts for as many rows of `_WIDE` columns.
+    """
     most = fitted.epoch_rows
     rows = (epoch.n_rows for trial in fitted.model_.trials for epoch in trial.trial.epochs)
-    return sum(n_rows if most is None else min(n_rows, most) for n_rows in rows)
+    n_rows = sum(n if most is None else min(n, most) for n in rows)
+    width = 0 if fitted.encoder_ is None else fitted.encoder_.width
+    return round(n_rows * max(1.0, width / _WIDE))
 
 
 def _name(group: Sequence[SealedSegment]) -> str:
