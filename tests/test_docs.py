@@ -211,6 +211,8 @@ def test_links_that_leave_the_docs_lead_to_files_that_the_site_has(tmp_path: Pat
     assert list(sources.linked(text + code, docs)) == ["source/src/x.py.md", "way.py.md"]
     turned = "[x](source/src/x.py.md), [way](way.py.md#top), `src/`, [page](page.md)\n"
     assert sources.rewrite(text + code, docs) == turned + code
+    added = "[`x`](results/x.md), [up](../docs/y.md#a), [far](https://example.org)\n"
+    assert sources.unlink(added + code) == f"`x`, up, [far](https://example.org)\n{code}"
 
 
 def _load(path: Path) -> Any:

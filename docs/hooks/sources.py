@@ -8,6 +8,7 @@ script as a page that shows its code. A link to a folder becomes plain text.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,24 @@ def linked(markdown: str, docs: Path) -> dict[str, Path]:
 
 def rewrite(markdown: str, docs: Path) -> str:
     """Return the page with its links turned to what the site has; code stays as it is."""
+    return _outside_code(markdown, lambda text: _turn(text, docs))
+
+
+def unlink(markdown: str) -> str:
+    """Return a page that was added with its relative links as text: the site lacks their ends."""
+    return _outside_code(markdown, lambda text: _LINK.sub(_only_text, text))
+
+
+def _only_text(match: re.Match[str]) -> str:
+    return match["text"].lstrip("!").strip("[]")
+
+
+def _outside_code(markdown: str, change: Callable[[str], str]) -> str:
     parts, end = [], 0
     for code in _CODE.finditer(markdown):
-        parts += [_turn(markdown[end : code.start()], docs), code[0]]
+        parts += [change(markdown[end : code.start()]), code[0]]
         end = code.end()
-    return "".join([*parts, _turn(markdown[end:], docs)])
+    return "".join([*parts, change(markdown[end:])])
 
 
 def _turn(text: str, docs: Path) -> str:
@@ -78,6 +92,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Turn the links of a page of ours; pages that were added have none."""
-    is_ours = "/" not in page.file.src_uri
-    return rewrite(markdown, Path(config.docs_dir)) if is_ours else markdown
+    """Turn the links of a page of the docs; those of pages that were added become text."""
+    if page.file.src_uri.startswith(f"{ADDED}/"):
+        return unlink(markdown)
+    return markdown if "/" in page.file.src_uri else rewrite(markdown, Path(config.docs_dir))
