@@ -98,6 +98,10 @@ def test_the_errors_of_live_numbers_are_those_that_were_measured() -> None:
     of_seed = [line for line in lines if line["seed"] == 0]
     assert prequential_numbers.conditions(of_seed, "mae") == (5, 6)
     assert "first on five of six" in PAGE
+    other = [line for line in lines if line["seed"] == 100]
+    assert prequential_numbers.conditions(of_seed, "mae_second_half") == (5, 6)
+    assert prequential_numbers.conditions(other, "mae") == (3, 3)
+    assert "five of six and three of three" in PAGE
     cost = dict.fromkeys(prequential_numbers.MODELS, 0.0)
     for line in of_seed:
         cost[line["model"]] += line["cpu_seconds"]
