@@ -403,7 +403,7 @@ def test_findings_come_in_order_and_survive_json() -> None:
     del early["checks"]
     read = Decision.from_json(early)
     assert read.checks is None
-    assert (decision.advice.action, read.advice.action) == ("check-data", "promote")
+    assert (decision.advice.action, read.advice.action) == ("check-data", "use-all")
     assert Decision.from_json(read.to_json()).checks is None
 
 
