@@ -89,6 +89,10 @@ class StoreError(DriftquiltError, OSError):
     """A store that is damaged, in use elsewhere, on a disk in trouble, or not ours."""
 
 
+class DamagedModelError(StoreError):
+    """A model whose file is missing or damaged; everything else of the store is there."""
+
+
 class DamagedSegmentError(StoreError):
     """A past segment whose file is missing or damaged; everything else of the store is there."""
 

@@ -119,6 +119,7 @@ EXAMPLES: list[Event] = [
     events.ModelPromoted(6, 2, 0.3, None),
     events.ModelKept(7, 0.4, 0.3),
     events.ModelRolledBack(8, 1),
+    events.ModelDamaged(8, 1, "its SHA-256 is another"),
     events.RowForgotten(9, "order 7"),
     events.RowForgotten(9, 7),
     events.ColumnAppeared(10, "age"),

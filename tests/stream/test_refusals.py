@@ -16,7 +16,8 @@ from driftquilt.errors import DriftquiltError, InputError, StoreError
 from driftquilt.quilt.classifier import QuiltClassifier
 from driftquilt.store.memory import MemoryStore
 from driftquilt.stream import QuiltStream
-from driftquilt.stream.events import ModelTrained, SegmentDamaged
+from driftquilt.stream.events import ModelDamaged, ModelTrained, SegmentDamaged
+from driftquilt.stream.persistence import versions
 from driftquilt.stream.settings import FORMAT, Guard
 from tests.stream.streams import hasty, learn, left, rows, start
 
@@ -251,6 +252,30 @@ def test_trainings_go_on_without_a_damaged_segment(tmp_path: Path, damage: str) 
         again.adapt()
         assert sum(isinstance(event, SegmentDamaged) for event in again.events) == 1
         assert again.n_rows == 140
+
+
+@pytest.mark.parametrize("panel", ["all", "model"])
+def test_a_stream_goes_on_without_a_damaged_model(tmp_path: Path, panel: str) -> None:
+    learn(start(hasty(tmp_path), panel=panel, detector="never"), ROWS[:45]).close()
+    with hasty(tmp_path) as store:
+        newest = max(versions(store))
+        path = tmp_path / "models" / f"{versions(store)[newest]:06}.safetensors"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+    with QuiltStream.open(tmp_path) as stream:
+        told = [event for event in stream.events if isinstance(event, ModelDamaged)]
+        assert [event.model for event in told] == [newest]
+        assert path.name in str(told[0])
+        assert sum(stream.predict_proba_one(ROWS[45][0]).values()) == pytest.approx(1)
+        learn(stream, ROWS[45:50])
+        assert stream.status().model == newest + 1
+        assert stream.n_rows == 50
+    assert path.exists()  # it may be repaired
+    with QuiltStream.open(tmp_path) as again:
+        assert again.status().model == newest + 1
+        assert again.n_rows == 50
 
 
 def test_code_of_the_users_own_has_to_be_given_again(tmp_path: Path) -> None:

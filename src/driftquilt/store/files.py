@@ -46,7 +46,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from driftquilt.errors import DamagedSegmentError, StoreError
+from driftquilt.errors import DamagedModelError, DamagedSegmentError, StoreError
 from driftquilt.files import lock_file, sync_file, sync_folder
 from driftquilt.store.base import SealedSegment, StoredModel, reading
 
@@ -250,9 +250,12 @@ def read_segment_file(path: Path, segment: SealedSegment, *, check: bool) -> pa.
 def read_model_file(path: Path, model: StoredModel) -> bytes:
     """Return the bytes, with the checksum they were written with."""
     what = f"model {model.number}"
-    _expect_length(path, model.n_bytes, what)
-    data = path.read_bytes()
-    _expect_sha256(path, data, model.sha256, what)
+    try:
+        _expect_length(path, model.n_bytes, what)
+        data = path.read_bytes()
+        _expect_sha256(path, data, model.sha256, what)
+    except StoreError as error:
+        raise DamagedModelError(str(error)) from error
     return data
 
 

@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from driftquilt.data.frame import Label, Row
-from driftquilt.errors import DamagedSegmentError, StoreError
+from driftquilt.errors import DamagedModelError, DamagedSegmentError, StoreError
 from driftquilt.store.base import State, Store
 from driftquilt.store.pending import KeyedRows, PendingChange
 from driftquilt.stream.columns import Columns
@@ -36,6 +36,7 @@ from driftquilt.stream.events import (
     ColumnVanished,
     DriftFound,
     Event,
+    ModelDamaged,
     ModelKept,
     ModelPromoted,
     ModelRolledBack,
@@ -121,7 +122,7 @@ class Engine:
         self.versions: tuple[int, ...] = ()  # of models that can be rolled back to
         self.counters = Counters(next_training=setup.settings.n_wait, span=self._span_least)
         self._checkpoint_row = 0
-        self._damaged: set[int] = set()  # models that could not be read; their files stay
+        self._damaged: dict[int, str] = {}  # models that cannot be read, and why; their files stay
         self._taken: tuple[list[Row], list[Label]] = ([], [])  # learned, not yet stored
         self._notes: dict[str, Any] = {}  # state that is stored with them
         self._pending: PendingChange | None = None  # and what changes about pending rows
@@ -425,7 +426,7 @@ class Engine:
     def _kept_models(self) -> set[int]:
         """Versions that answer, and where one model answers alone, those to roll back to."""
         champion, counters = self.learning.champion, self.counters
-        kept = self._damaged if champion is None else {champion.number, *self._damaged}
+        kept = {*self._damaged} if champion is None else {champion.number, *self._damaged}
         if self.setup.panel == "model":
             n_first = counters.n_versions - self.setup.settings.max_models + 1
             kept |= set(range(n_first, counters.n_versions + 1))
@@ -564,17 +565,19 @@ class Engine:
         for number in sorted(numbers):
             try:
                 models[number] = self._read_champion(number)
-            except StoreError as error:
-                if number == newest:
-                    raise
-                self._damaged.add(number)
-                _log.warning("model %d is left out of the panel: %s", number, error)
+            except DamagedModelError as error:
+                self._damaged[number] = str(error)
         self.learning.unpack(tensors, learning, models, newest)
         self.columns = Columns.from_json(record["columns"])
         self.events = [read_event(event) for event in record["events"]]
         self.counters = Counters(**record["counters"])
         self.counters.span = self.counters.span or self._span_least
         self.history.restore(record)
+        for number, why in self._damaged.items():
+            _log.error("model %d cannot answer any more: %s", number, why)
+            self.tell(ModelDamaged(self.learning.n_rows, number, why))
+        if newest in self._damaged:  # a new one is due
+            self.counters.next_training = self.n_current
         self._checkpoint_row = self.learning.n_rows
 
     def read_model(self, version: int) -> Estimator:

@@ -26,6 +26,7 @@ __all__ = [
     "ColumnVanished",
     "DriftFound",
     "Event",
+    "ModelDamaged",
     "ModelKept",
     "ModelPromoted",
     "ModelRolledBack",
@@ -187,6 +188,20 @@ class ModelKept(Event):
 
     def _words(self) -> str:
         return f"new model rejected (loss {self.loss:.3f}, current {self.previous_loss:.3f})"
+
+
+@dataclass(frozen=True)
+class ModelDamaged(Event):
+    """The file of a model is missing or damaged, so it no longer answers; the others go on.
+
+    If it was the newest, another is trained with the next row. What is left of the file stays.
+    """
+
+    model: int
+    why: str
+
+    def _words(self) -> str:
+        return f"model {self.model} cannot answer any more: {self.why}"
 
 
 @dataclass(frozen=True)

@@ -279,8 +279,8 @@ class Learning:
         if "shares" not in record:  # of the versions before the panel
             self._go_on_without_panel(models, newest)
         else:
-            self._unpack_panel(parts, record, models)
-        self.champion = None if newest is None else models[newest]
+            self._unpack_panel(parts, record, models, newest)
+        self.champion = None if newest is None else models.get(newest)  # none if it is damaged
         if self.champion is not None:
             self.champion.restore(parts.get("champion", {}))
 
@@ -289,6 +289,7 @@ class Learning:
         parts: dict[str, dict[str, NDArray[Any]]],
         record: dict[str, Any],
         models: Mapping[int, Champion],
+        newest: int | None,
     ) -> None:
         if self.panel == "all":
             self._with_labels.unpack(parts.get("with_labels", {}), record["with_labels"])
@@ -301,12 +302,16 @@ class Learning:
         for number, _ in record["archive"]:
             if number not in models:  # its file is damaged
                 self.mixture.remove(archived(number))
+        if newest not in models:
+            self.mixture.remove(NEWEST)
+        if not self.mixture.weights:  # one model alone was to answer
+            self.mixture.add(ONLINE, 1.0)
         self._gain, self._ahead = list(record["gain"]), record["ahead"]
         self._was_wrong, self._armed_at = record["was_wrong"], record["armed_at"]
 
     def _go_on_without_panel(self, models: Mapping[int, Champion], newest: int | None) -> None:
         """Go on from a store without a panel: its newest model stays, other experts start now."""
-        if newest is not None:
+        if newest is not None and newest in models:
             self.crown(models[newest])
 
     def _learn_all(self, frame: Frame, x: NDArray[np.float32], y: Any, n_known: int) -> _Answers:

@@ -15,7 +15,7 @@ const RESIZE_WAIT = 200;
 const MOST_ROWS = 24; // of the quilt at first; a button shows the others
 const TOUCH_SIZE = 24; // of the smallest patch that a finger can hit
 const ANNOUNCED = new Set([
-  "DriftFound", "ModelPromoted", "ModelRolledBack", "TrainingFailed", "SegmentDamaged"]);
+  "DriftFound", "ModelPromoted", "ModelRolledBack", "TrainingFailed", "SegmentDamaged", "ModelDamaged"]);
 const OF_SELECTIONS = new Set([
   "ModelTrained", "ModelPromoted", "ModelKept", "ModelRolledBack", "SegmentSealed", "SegmentDropped",
   "SegmentDamaged"]);
