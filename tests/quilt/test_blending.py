@@ -238,6 +238,8 @@ def test_first_rows_that_do_not_stand_for_the_rest_move_little(seed: int) -> Non
     model = QUILT.adapt(history, current)
     everything = [loss(t.trial.model, rest) for t in model.trials if t.part == "all"]
     assert loss(model, rest) < 1.05 * np.mean(everything)
+    trusting = replace(QUILT, checks_openings=False).adapt(history, current)
+    assert trusting.selection.blend[0] < model.selection.blend[0]
 
 
 def test_current_rows_of_one_class_leave_it_to_all_data() -> None:

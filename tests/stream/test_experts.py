@@ -221,6 +221,14 @@ def test_the_budget_bounds_what_trainings_cost() -> None:
     assert n_models[0] > 4
 
 
+def test_a_stream_trusts_its_rows_without_a_look_at_how_segments_began() -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table({"x": rng.random(80), LABEL: (rng.random(80) > 0.5).tolist()})
+    model = Training(estimator(), 0, [], [table], ["now"])._fit()
+    assert estimator().checks_openings
+    assert not model.checks_openings
+
+
 def test_rows_of_many_columns_cost_more_of_the_budget() -> None:
     rng = np.random.default_rng(0)
 

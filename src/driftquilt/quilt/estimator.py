@@ -114,6 +114,10 @@ class QuiltEstimator(BaseEstimator):  # type: ignore[misc]
     task: ClassVar[str]
     _method: ClassVar[type[Quilt]] = Quilt
 
+    #: Whether most of the current segment is still to come, as in a file, and its first rows may
+    #: mislead. A stream trains again soon, and its panel is cautious by itself.
+    checks_openings = True
+
     selection_: Selection
     model_: QuiltModel
     encoder_: Encoder | None
@@ -388,6 +392,7 @@ class QuiltEstimator(BaseEstimator):  # type: ignore[misc]
             rule=Rule(self.use_disparity, self.use_gain),
             previous=previous,
             blend=self.blend,
+            checks_openings=self.checks_openings,
         )
 
     def _watch(self, trials: Iterator[FoldTrial], n_trials: int) -> Iterable[FoldTrial]:

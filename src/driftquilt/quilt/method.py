@@ -250,7 +250,8 @@ class Quilt(Training):
     are.
     The executor runs folds side by side, and bounds too where the search can be split. `judge`
     chooses among finished trainings; none means the validation loss. `everything` is how a blend
-    trains on all data.
+    trains on all data. With `checks_openings`, labelled rows are trusted as far as the first rows
+    of past segments stood for the rest.
     """
 
     search: Search = field(default_factory=lambda: Shared(CANDIDATES, relative=True))
@@ -260,6 +261,7 @@ class Quilt(Training):
     class_weights: Sequence[float] = ()
     executor: Executor = field(default_factory=Threads)
     judge: Judge | None = None
+    checks_openings: bool = True
 
     def adapt(self, history: History, current: Segment) -> QuiltModel:
         return self.conclude(history, current, self.trials(history, current))
@@ -355,7 +357,7 @@ class Quilt(Training):
         chosen = _choose(of_folds, validations, borrowed, weight, self.judge)
         answers = [_likelihood(trials, validations, borrowed) for trials in chosen]
         coverage = _coverage(history, current)
-        openings = Openings.of(history, current)
+        openings = Openings.of(history if self.checks_openings else [], current)
         weights = blend_weights(
             np.stack(answers),
             weight,

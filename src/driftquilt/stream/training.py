@@ -105,6 +105,7 @@ class Training:
             # A class may be weighed before its first row has come.
             weights = present_weights(model.class_weight, table[LABEL].unique().to_pylist())
             model.set_params(class_weight=weights)
+        model.checks_openings = False
         return model.fit(table.select(names), table[LABEL], segments=segments)
 
 
