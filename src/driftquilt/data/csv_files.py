@@ -186,7 +186,7 @@ class Amounts:
     >>> amounts.parse(rows)["paid"].to_pylist()
     [1234.5, None, -7.0]
     >>> amounts.notes("a.csv")
-    ["a.csv: column 'paid' is read as numbers, since all its values look like '$1,234.50'"]
+    ["a.csv: column 'paid' is read as numbers, since its values look like '$1,234.50'"]
     """
 
     def __init__(self, decimal: str) -> None:
@@ -236,8 +236,7 @@ class Amounts:
     def notes(self, where: str) -> list[str]:
         """Return a note for each of the columns."""
         return [
-            f"{where}: column {name!r} is read as numbers, since all its values look like "
-            f"{example!r}"
+            f"{where}: column {name!r} is read as numbers, since its values look like {example!r}"
             for name, example in self.columns.items()
         ] + [
             f"{where}: column {name!r} is read as text, not numbers, because it holds "

@@ -422,7 +422,7 @@ class LabelledTable:
             with _quiet():
                 return clf.fit(X, y, segments if selects else None)
         if isinstance(clf, QuiltClassifier):
-            seen = np.unique(self.labels.of(rows)).tolist()
+            seen = self.labels.distinct(rows).tolist()
             clf.set_params(class_weight=present_weights(clf.class_weight, seen))
         used = np.zeros(self.features.num_rows, dtype=bool)
         used[rows] = True
@@ -449,7 +449,7 @@ class LabelledTable:
 
     def are_enough(self, rows: Rows) -> bool:
         """Return whether a model can be trained on these rows alone: they differ in their label."""
-        return len(np.unique(self.labels.of(rows))) > 1
+        return len(self.labels.distinct(rows)) > 1
 
     def correct(self, clf: Model, rows: Rows) -> NDArray[np.bool_]:
         """Return whether the answer to each row is its class."""
@@ -487,7 +487,7 @@ class LabelledTable:
         outputs = np.zeros((len(y), max(len(clf.classes_), 1)))
         for block in np.array_split(np.arange(len(y)), clf.n_folds):
             rest = trained[~np.isin(trained, current[block])]
-            known = np.unique(self.labels.of(rest))
+            known = self.labels.distinct(rest)
             places = np.searchsorted(clf.classes_, known) if len(clf.classes_) else np.zeros(1, int)
             if len(known) == 1:
                 outputs[block[:, None], places] = 1 if len(clf.classes_) else known

@@ -95,6 +95,11 @@ class Labels:
         """Return the codes of the classes that some of these rows have."""
         return np.flatnonzero(self.count(rows))
 
+    def distinct(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the classes that some rows have, sorted, with no object per row."""
+        some: NDArray[Any] = self.classes[self.present(rows)]
+        return some
+
     def to_fit(self, parts: Sequence[slice | NDArray[Any]]) -> Any:
         """Return labels of these rows as a classifier takes them, with no object per row."""
         return self._as_labels(_join([self.codes[part] for part in parts]))
@@ -137,6 +142,10 @@ class Amounts:
         """Return the numbers of some rows."""
         numbers: NDArray[np.float64] = self.values[rows]
         return numbers
+
+    def distinct(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the numbers that some rows have, sorted."""
+        return np.unique(self.values[rows])
 
     def to_fit(self, parts: Sequence[slice | NDArray[Any]]) -> NDArray[np.float64]:
         """Return the numbers of these rows as a regressor takes them."""
