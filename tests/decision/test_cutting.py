@@ -210,6 +210,15 @@ def test_a_table_too_long_to_sort_is_refused_with_the_row_that_goes_back(
     assert sort_by_time(long, "t") is long  # in order it may be of any length
 
 
+def test_where_a_detector_cuts_a_column_of_times_is_named() -> None:
+    table = sine_table(2, 300).drop_columns(["segment"])
+    by = CutBy(detector="adwin")
+    assert cut(table, "label", by).notes == ()
+    days = [DAY + timedelta(hours=row) for row in range(len(table))]
+    [note] = cut(table.append_column("paid on", pa.array(days)), "label", by).notes
+    assert "--time 'paid on'" in note
+
+
 def test_a_detector_cuts_where_a_stream_finds_its_drifts() -> None:
     table = sine_table(3, 500)
     segments = by_detector(table, "label", drop=["segment"])

@@ -657,3 +657,12 @@ def test_a_sentinel_that_first_appears_later_does_not_saturate_the_model() -> No
     assert len(np.unique(robust[:, 0])) > 1
     standard = fitted(encode="standard")
     assert standard.predict_proba(NEW).tobytes() == clf.predict_proba(NEW).tobytes()
+
+
+def test_text_that_looks_like_numbers_is_warned_of() -> None:
+    rng = np.random.default_rng(0)
+    price = pa.array([f"${x:,.2f}" for x in rng.lognormal(6, 2, 90)])
+    X = pa.table({"price": price, "city": pa.array(["Oslo", "Rome", "Kiel"] * 30)})
+    y = ["yes", "no"] * 45
+    with pytest.warns(UserWarning, match=r"'price' is text that looks like numbers, such as '\$"):
+        QuiltClassifier(max_epochs=1, random_state=0).fit(X, y)

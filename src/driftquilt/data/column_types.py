@@ -333,7 +333,10 @@ def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) ->
             break
     if len(values) == 1:
         return CONSTANT_NOTE if missing == 0 else f"{CONSTANT_NOTE} where it is present"
-    example = _find_amount(column) if kind == "text" else None
+    example = None
+    if kind == "text":
+        first = next(blocks(column.slice(0, BLOCK)))
+        example = find_amount(first.drop_null().unique().slice(0, _LOOKED_AT))
     described = ID_NOTE if example is None else f"{_LEFT_OUT}{AMOUNT_NOTE.format(repr(example))}"
     if kind == "text" and n_present > _FEW and n_distinct > _NEARLY * n_present:
         return described
@@ -344,9 +347,12 @@ def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) ->
     return _CALENDAR if kind == "date" else ""
 
 
-def _find_amount(column: pa.ChunkedArray) -> str | None:
-    """Return an amount of a column of text, if its first values are amounts, marked as such."""
-    texts = next(blocks(column.slice(0, BLOCK))).drop_null().unique().slice(0, _LOOKED_AT)
+def find_amount(texts: pa.Array) -> str | None:
+    """Return one of these texts if all are amounts, and some marked as such.
+
+    >>> find_amount(pa.array(["7", "$1,234.50"])), find_amount(pa.array(["7", "08"]))
+    ('$1,234.50', None)
+    """
     if not len(texts) or not pc.all(pc.match_substring_regex(texts, _AMOUNT)).as_py():
         return None
     marked = texts.filter(pc.match_substring_regex(texts, _MARKED))

@@ -22,6 +22,7 @@ weeks are counted from midnight of the day of the first row.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -111,7 +112,20 @@ def cut(
     from driftquilt.decision.streaming import by_detector  # noqa: PLC0415  loads river
 
     segments = by_detector(table, label, by.detector, drop=drop, seed=seed, watch=watch)
-    return Cut(table, segments, f"the rows from drift to drift, as {by.detector} finds them")
+    description = f"the rows from drift to drift, as {by.detector} finds them"
+    return Cut(table, segments, description, notes=_name_times(table))
+
+
+def _name_times(table: pa.Table) -> tuple[str, ...]:
+    """Return a note that the rows could be cut by time, if a column says when they came."""
+    is_time = [pa.types.is_date(kind) or pa.types.is_timestamp(kind) for kind in table.schema.types]
+    times = [name for name, holds in zip(table.column_names, is_time, strict=True) if holds]
+    if not times:
+        return ()
+    return (
+        f"a detector cut the rows, and may miss slow changes; --time {shlex.quote(times[0])} "
+        "--every 30d cuts them by time",
+    )
 
 
 def by_column(table: pa.Table, name: str) -> Segments:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 from rich.progress import track
@@ -28,6 +30,7 @@ from driftquilt.core.segment import Segment, count_rows, cut
 from driftquilt.core.training import Rule
 from driftquilt.data.arrow import ArrowFrame
 from driftquilt.data.calendar import sources
+from driftquilt.data.column_types import AMOUNT_NOTE, find_amount
 from driftquilt.data.encoder import Encoder
 from driftquilt.data.frame import Frame
 from driftquilt.data.rows import Features, Rows
@@ -325,7 +328,9 @@ class QuiltEstimator(BaseEstimator):  # type: ignore[misc]
             return None
         n_columns = len(rows.features.columns)
         drawn = self.sampling.rows_to_keep(rows.codes, len(rows.segments), n_columns)
-        return Encoder.fit(rows.features, drawn, robust=self.encode == "robust")
+        encoder = Encoder.fit(rows.features, drawn, robust=self.encode == "robust")
+        _warn_of_amounts(encoder)
+        return encoder
 
     def _cut(
         self, rows: Rows, encoder: Encoder | None, learner: Learner, n_columns: int
@@ -430,6 +435,14 @@ class _Trained(NamedTuple):
     quilt: Quilt
     history: list[Segment]
     current: Segment
+
+
+def _warn_of_amounts(encoder: Encoder) -> None:
+    """Warn of columns of text that look like numbers, of which little is learned as text."""
+    for name, categories in encoder.texts.items():
+        example = find_amount(pa.array([c for c in categories if c is not None], pa.string()))
+        if example is not None:
+            warnings.warn(f"column {name!r} is {AMOUNT_NOTE.format(repr(example))}", stacklevel=6)
 
 
 def keep_features(estimator: Any, features: Frame | ArrowFrame) -> None:
