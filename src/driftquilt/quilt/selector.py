@@ -478,6 +478,34 @@ class _Set:
         return mask
 
 
+def _mix_two(
+    mixture: NDArray[np.float64], likelihood: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return a mixture of two sets at most, the one that makes the held-out rows likeliest.
+
+    It is "everything" with one other set, or the two that have most of the mixture, which need not
+    be good without the third.
+
+    >>> rows = np.array([[0.5, 0.5, 0.5, 0.5], [0.9, 0.9, 0.2, 0.2], [0.8, 0.8, 0.5, 0.5]])
+    >>> _mix_two(np.array([0.3, 0.4, 0.3]), np.repeat(rows, 50, axis=1), np.ones(200)).round(2)
+    array([0., 0., 1.])
+    """
+    if np.count_nonzero(mixture) <= _MOST_FITS:
+        return mixture
+    largest = mixture.copy()
+    largest[np.argsort(-mixture, kind="stable")[_MOST_FITS:]] = 0.0
+    options = [largest / largest.sum()]
+    for other in range(1, len(mixture)):
+        pair = [0, other]
+        belief = np.full(2, _BELIEF)
+        shares = blend_weights(likelihood[pair], weight, belief=belief, negligible=_NEGLIGIBLE)
+        options.append(np.zeros(len(mixture)))
+        options[-1][pair] = shares
+    merit = [np.average(np.log(one @ likelihood), weights=weight) for one in options]
+    best: NDArray[np.float64] = options[int(np.argmax(merit))]
+    return best
+
+
 class _Search:
     """Training sets along a ranking of past segments, and what the estimator makes of them.
 
@@ -551,8 +579,7 @@ class _Search:
         belief = np.full(len(whole), _BELIEF)
         mixture = blend_weights(likelihood, weight, coverage, belief=belief, negligible=_NEGLIGIBLE)
         if coverage == 1:  # else the present says too little of a set to leave it out
-            mixture[np.argsort(-mixture, kind="stable")[_MOST_FITS:]] = 0.0
-            mixture /= mixture.sum()
+            mixture = _mix_two(mixture, likelihood, weight)
         # Preferred ones come late: those that use more of the past, the blend after all.
         singles = sorted(range(len(whole)), key=lambda k: (sets[whole[k]].n_segments, k == 0))
         options = [*np.eye(len(whole))[singles], *([mixture] if blend else [])]
