@@ -11,7 +11,6 @@ from driftquilt import QuiltRegressor
 from driftquilt.integrations.mlflow import _FinishedTraining, _load_pyfunc, _pair
 from driftquilt.stream import QuiltStream
 from tests.quilt.test_regressor import drifting
-from tests.stream.streams import learn, number_rows, regressor
 
 
 def test_numbers_and_intervals_are_those_of_the_regressor(tmp_path: Path) -> None:
@@ -27,7 +26,11 @@ def test_numbers_and_intervals_are_those_of_the_regressor(tmp_path: Path) -> Non
 
 
 def test_a_run_of_a_stream_of_numbers_has_its_model_and_its_error() -> None:
-    stream = learn(QuiltStream(regressor(), wait=True, train_budget=50), number_rows(120))
+    X, y, *_ = drifting()
+    regressor = QuiltRegressor(hidden_units=8, max_epochs=3, n_folds=2, random_state=0, n_jobs=1)
+    stream = QuiltStream(regressor, wait=True, train_budget=50)
+    for row, number in zip(X[:120].tolist(), y[:120].tolist(), strict=True):
+        stream.learn_one({f"x{j}": value for j, value in enumerate(row)}, number)
     trained, end = list(_pair(stream.events))[-1]
     run = _FinishedTraining.read(stream, trained, end)
     assert isinstance(run.clf, QuiltRegressor)
