@@ -26,6 +26,7 @@ one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,11 +56,11 @@ _LEFT_OUT = "left out: "
 ID_NOTE = "left out: nearly every row has a text of its own, an id or prose"
 AMOUNT_NOTE = "text that looks like numbers, such as {}; turn it into numbers"
 # As people write them; what has digits alone may be a code.
-_AMOUNT = (
+_AMOUNT = re.compile(
     r"^\s*[-+(]?\s*([$€£¥₹]|[A-Z]{3})?\s*[-+]?(\d{1,3}([,.']\d{3})+|\d+)([.,]\d+)?"
     r"\s*([$€£¥₹%]|[A-Z]{3})?\s*\)?\s*$"
 )
-_MARKED = r"[^\d\s]"
+_MARKED = re.compile(r"[^\d\s]")
 CONSTANT_NOTE = "always the same"
 _CALENDAR = "learned as time of day, weekday and day of the year; drop it if it only says when"
 
@@ -336,7 +337,7 @@ def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) ->
     example = None
     if kind == "text":
         first = next(blocks(column.slice(0, BLOCK)))
-        example = find_amount(first.drop_null().unique().slice(0, _LOOKED_AT))
+        example = find_amount(first.drop_null().unique().slice(0, _LOOKED_AT).to_pylist())
     described = ID_NOTE if example is None else f"{_LEFT_OUT}{AMOUNT_NOTE.format(repr(example))}"
     if kind == "text" and n_present > _FEW and n_distinct > _NEARLY * n_present:
         return described
@@ -347,13 +348,12 @@ def _note(column: pa.ChunkedArray, kind: str, missing: float, n_present: int) ->
     return _CALENDAR if kind == "date" else ""
 
 
-def find_amount(texts: pa.Array) -> str | None:
+def find_amount(texts: Sequence[str]) -> str | None:
     """Return one of these texts if all are amounts, and some marked as such.
 
-    >>> find_amount(pa.array(["7", "$1,234.50"])), find_amount(pa.array(["7", "08"]))
+    >>> find_amount(["7", "$1,234.50"]), find_amount(["7", "08"])
     ('$1,234.50', None)
     """
-    if not len(texts) or not pc.all(pc.match_substring_regex(texts, _AMOUNT)).as_py():
+    if not texts or not all(map(_AMOUNT.search, texts)):
         return None
-    marked = texts.filter(pc.match_substring_regex(texts, _MARKED))
-    return str(marked[0].as_py()) if len(marked) else None
+    return next(filter(_MARKED.search, texts), None)

@@ -16,7 +16,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 from rich.progress import track
@@ -440,7 +439,7 @@ class _Trained(NamedTuple):
 def _warn_of_amounts(encoder: Encoder) -> None:
     """Warn of columns of text that look like numbers, of which little is learned as text."""
     for name, categories in encoder.texts.items():
-        example = find_amount(pa.array([c for c in categories if c is not None], pa.string()))
+        example = find_amount([text for text in categories if text is not None])
         if example is not None:
             warnings.warn(f"column {name!r} is {AMOUNT_NOTE.format(repr(example))}", stacklevel=6)
 
