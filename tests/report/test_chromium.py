@@ -316,6 +316,15 @@ def test_charts_are_as_wide_as_their_place_and_labels_of_axes_keep_apart(
         seen.tab.context.close()
 
 
+def test_a_phone_shows_findings_of_the_data_check_whole(browser: Browser, folder: Path) -> None:
+    seen = visit(browser, folder / "full.html", viewport={"width": 390, "height": 800})
+    box = seen.tab.locator("#checks .why").first.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    seen.tab.context.close()
+
+
 def test_without_scripts_every_model_and_its_lines_are_there(
     browser: Browser, folder: Path
 ) -> None:
