@@ -238,9 +238,9 @@ def test_trainings_go_on_without_a_damaged_segment(tmp_path: Path, damage: str) 
         assert stream.status().n_damaged == 0  # nobody has looked
         learn(stream, many[100:120])
         stream.adapt()
-        told = [event for event in stream.events if isinstance(event, SegmentDamaged)]
-        assert [(event.segment, event.n_rows) for event in told] == [(1, 41)]
-        assert "000001.arrow" in str(told[0])
+        reported = [event for event in stream.events if isinstance(event, SegmentDamaged)]
+        assert [(event.segment, event.n_rows) for event in reported] == [(1, 41)]
+        assert "000001.arrow" in str(reported[0])
         trained = [event for event in stream.events if isinstance(event, ModelTrained)][-1]
         assert trained.weights.keys() == {2}
         assert (stream.status().n_segments, stream.status().n_damaged) == (1, 1)
@@ -265,9 +265,9 @@ def test_a_stream_goes_on_without_a_damaged_model(tmp_path: Path, panel: str) ->
     path.write_bytes(content)
 
     with QuiltStream.open(tmp_path) as stream:
-        told = [event for event in stream.events if isinstance(event, ModelDamaged)]
-        assert [event.model for event in told] == [newest]
-        assert path.name in str(told[0])
+        reported = [event for event in stream.events if isinstance(event, ModelDamaged)]
+        assert [event.model for event in reported] == [newest]
+        assert path.name in str(reported[0])
         assert sum(stream.predict_proba_one(ROWS[45][0]).values()) == pytest.approx(1)
         learn(stream, ROWS[45:50])
         assert stream.status().model == newest + 1

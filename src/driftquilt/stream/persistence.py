@@ -39,7 +39,7 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as to_bytes
 
 from driftquilt.data.frame import Label, Row
-from driftquilt.errors import DamagedSegmentError, StoreError
+from driftquilt.errors import DamagedModelError, DamagedSegmentError
 from driftquilt.learners.base import Learner
 from driftquilt.quilt.estimator import QuiltEstimator
 from driftquilt.quilt.model_file import unpack
@@ -258,7 +258,9 @@ def _read(store: Store, number: int) -> tuple[Tensors, dict[str, Any]]:
     try:
         return read_tensors(content), record
     except (SafetensorError, ValueError, json.JSONDecodeError) as error:
-        raise StoreError(f"model {number} of the store is not one of a stream: {error}") from error
+        raise DamagedModelError(
+            f"model {number} of the store is not one of a stream: {error}"
+        ) from error
 
 
 def _read_early_record(record: dict[str, Any]) -> dict[str, Any]:
